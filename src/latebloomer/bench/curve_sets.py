@@ -405,8 +405,9 @@ def read_folder(folder: Path, sigma: float | None = None) -> tuple[list[Curves],
             why = str(error).removeprefix(str(paths[0])).lstrip(": ")
             skipped.append(Skipped(str(name.relative_to(folder)), why))
     if not found:
-        shown = "; ".join(f"{what}: {why}" for what, why in skipped) or "it is empty"
-        raise CurveError(f"{folder}: no curves in it that can be used: {shown}")
+        shown = [f"{what}: {why}" for what, why in skipped[:5]] or ["it is empty"]
+        shown += [f"and {len(skipped) - 5} more"] if len(skipped) > 5 else []
+        raise CurveError(f"{folder}: no curves in it that can be used: {'; '.join(shown)}")
     return found, skipped
 
 

@@ -9,7 +9,7 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -31,14 +31,13 @@ class Curve(ABC):
 FINITE, FROM_0, ABOVE_0 = "(-inf, inf)", "[0, inf)", "(0, inf)"
 
 
-def _check(curve: Curve, **intervals: str) -> None:
+def _check(curve: Any, **intervals: str) -> None:
     """Raise a `SettingError` unless each setting is a number in its interval, and curves rise."""
     for name, interval in intervals.items():
         need_in(name, getattr(curve, name), interval, "it shapes a learning curve")
-    if {"start", "limit"} <= intervals.keys():
-        start, limit = getattr(curve, "start", 0.0), getattr(curve, "limit", 0.0)
-        need = f"at least start={start!r}"
-        require(limit >= start, "limit", limit, need, "the curve rises to it")
+    if "start" in intervals:
+        need = f"at least start={curve.start!r}"
+        require(curve.limit >= curve.start, "limit", curve.limit, need, "the curve rises to it")
 
 
 @dataclass(frozen=True)

@@ -206,9 +206,8 @@ class GrowingResults:
 
     def missing(self, experiments: Sequence[Experiment]) -> list[Experiment]:
         """Return the experiments that are left; raise an error if the file has other settings."""
-        if self.results.cells:
-            for experiment in experiments:
-                self._check(experiment)
+        for experiment in experiments if self.results.cells else ():
+            self._check(experiment)
         missing = [part for one in experiments for part in self._missing(one)]
         if missing and self._path is not None:
             need_writable(self._path)  # rather than after hours of work

@@ -24,6 +24,11 @@ from latebloomer.session.events import Event, PullStarted, Saved, SaveFailed, Wa
 from latebloomer.session.session import Session
 
 Report: TypeAlias = Event | PullStarted | Waiting
+SHORT_FORMS: Mapping[str, Mapping[str, Any]] = {
+    "local": {"name": "local"},
+    "isolated": {"name": "local", "isolate": True},
+    "ray": {"name": "ray"},
+}
 WITHOUT = "or omit max_in_memory to keep all learners in memory"
 
 
@@ -84,6 +89,7 @@ class Runner(ABC):
     name: ClassVar[str] = ""  # by which `runner=` finds it; empty for runners of others
     fragile: ClassVar[bool] = False  # whether learners may be lost while the race continues
     in_phases = False  # whether its orders are a whole phase, or one pull
+    interrupts = False  # whether a call that takes too long can be ended
     lanes = 1  # pulls that can be made at the same time
     held = False
 
@@ -111,11 +117,6 @@ class Runner(ABC):
     def batch_size(self) -> int:
         """Number of learners pulled at the same time for a policy that decides every pull."""
         return self.lanes
-
-    @property
-    def interrupts(self) -> bool:
-        """True if a call that takes too long can be ended."""
-        return self.fragile
 
     @property
     def busy(self) -> bool:
@@ -168,10 +169,8 @@ def make_runner(runner: str | Runner) -> Runner:
     """Return the runner that a short form means; a runner itself is returned unchanged."""
     if isinstance(runner, Runner):
         return runner
-    if runner in ("local", "isolated"):
-        return recorded_runner({"name": "local", "isolate": runner == "isolated"})
-    if runner == "ray":
-        return recorded_runner({"name": "ray"})
+    if isinstance(runner, str) and runner in SHORT_FORMS:
+        return recorded_runner(SHORT_FORMS[runner])
     raise SettingError(
         f"runner={runner!r}, but runner must be 'local', 'isolated', 'ray' or a Runner such as "
         "LocalRunner(timeout=60)"

@@ -53,15 +53,11 @@ class LocalRunner(Runner):
         super().__post_init__()
         if not isinstance(self.isolate, bool):
             raise SettingError(f"isolate={self.isolate!r}, but isolate must be True or False")
+        self.interrupts = self.isolate
         self._live: dict[int, Host] = {}  # the learner that was pulled last comes last
         self._states = OwnStates()
         self._thread = CallThread()
         self._forker: ThreadPoolExecutor | None = None
-
-    @property
-    def interrupts(self) -> bool:
-        """True if each learner has its own process."""
-        return self.isolate
 
     def start(self, context: RunnerContext) -> None:
         """Take the learners; each is built when it is first pulled."""

@@ -84,7 +84,7 @@ class RayRunner(Runner):
 
     name: ClassVar[str] = "ray"
     fragile: ClassVar[bool] = True
-    in_phases = True
+    in_phases = interrupts = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
