@@ -222,8 +222,8 @@ class RaceFolder:
 
     def compare_html(self, names: Sequence[str]) -> str:
         """Return the best learners of some races in one chart, and the settings that differ."""
-        pages = {one.name: self.page(one) for one in self.journals() if one.name in names}
-        found = {name: page for name, page in pages.items() if page and page.best is not None}
+        read = {one.name: self.page(one) for one in self.journals() if one.name in names}
+        found = {name: page for name, page in read.items() if page and page.best is not None}
         if not found:
             return "<p>Select races with a score in the list.</p>"
         views, curves, pages = [], {}, list(found.values())
