@@ -398,9 +398,14 @@ def test_fit_again_with_a_larger_budget_or_more_estimators_extends_the_race(tmp_
     by_trainings(**asked).fit(X, Y)
     assert read_verdict(asked["journal"]).spent == 20
     assert by_trainings(trainings=2.5, **asked).fit(X, Y).verdict_.spent == 30
-    found = by_trainings(PAIR | {"bayes": GaussianNB()}, 4, **asked).fit(X, Y)
+    more = PAIR | {"bayes": GaussianNB()}
+    found = by_trainings(more, 4, **asked).fit(X, Y)
     assert found.results_["name"].tolist() == ["forest", "linear", "bayes"]
     assert found.verdict_["bayes"].pulls > 0 and found.verdict_.spent > 30
+    changed = more | {"forest": RandomForestClassifier(20, max_depth=8)}
+    words = r"holds another race: forest: max_depth was 2, is 8\."
+    with pytest.raises(JournalMismatch, match=words):
+        by_trainings(changed, 4, **asked).fit(X, Y)
 
 
 def test_fit_again_with_more_seconds_extends_the_race(tmp_path, clock):
@@ -411,15 +416,6 @@ def test_fit_again_with_more_seconds_extends_the_race(tmp_path, clock):
     more = RaceSearchCV(TIMED, seconds=180, **asked).fit(X, Y)
     assert more.verdict_.spent > first.verdict_.spent
     assert more.best_estimator_.epochs_ >= more.verdict_["b"].steps > first.verdict_["b"].steps
-
-
-def test_a_changed_estimator_is_named_with_what_changed(tmp_path):
-    asked = {"trainings": 3, "journal": tmp_path / "search.db"}
-    by_trainings(**asked).fit(X, Y)
-    changed = PAIR | {"forest": RandomForestClassifier(20, max_depth=8)}
-    words = r"holds another race: forest: max_depth was 2, is 8\."
-    with pytest.raises(JournalMismatch, match=words):
-        by_trainings(changed, **asked).fit(X, Y)
 
 
 # --- bad input ---

@@ -113,7 +113,7 @@ def report(journal: LatestJournal = None, out: Path | None = None) -> None:
             read_verdict(found).report(file)
         except AllFailed:
             from latebloomer.page.race_html import race_html
-            from latebloomer.watch.followed_race import FollowedRace
+            from latebloomer.watch.live_page import FollowedRace
 
             followed = FollowedRace(found)
             followed.update()
