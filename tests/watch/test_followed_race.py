@@ -14,8 +14,7 @@ from latebloomer.page.race_html import RaceDrawing, race_html
 from latebloomer.page.race_page import FINISHED, INTERRUPTED, RUNNING
 from latebloomer.racing.journal import files
 from latebloomer.racing.verdict.pictures import page_data
-from latebloomer.watch.followed_race import FollowedRace
-from latebloomer.watch.live_page import RaceFolder
+from latebloomer.watch.live_page import FollowedRace, RaceFolder
 
 
 def curve(slow, best, fail=None):

@@ -13,8 +13,7 @@ from latebloomer.racing.journal.files import create
 from latebloomer.racing.race_state import RaceState
 from latebloomer.racing.settings import Settings
 from latebloomer.session.events import Created, ScoreReported
-from latebloomer.watch.followed_race import FollowedRace
-from latebloomer.watch.live_page import LivePage, RaceContent
+from latebloomer.watch.live_page import FollowedRace, LivePage, RaceContent
 
 
 class Written:

@@ -204,9 +204,8 @@ def draw_fans(page: RacePage, view: View, looks: Looks) -> str:
         if made is None or "gray" in look:
             continue
         end = page.curves[one.arm].end
-        levels = (end.score, made.score, one.estimate)
-        start, *ends = (view.place(point) for point in (end, *(Point(made.at, y) for y in levels)))
-        flat, straight, discounted = ends
+        ahead = [Point(made.at, y) for y in (end.score, made.score, one.estimate)]
+        start, flat, straight, discounted = map(view.place, (end, *ahead))
         area = f'<path class="area" d="M{start}L{flat}L{straight}Z"/>'
         shapes.append(
             f'<g id="f{one.arm}" class="fan {look}">{area if one.state != DROPPED else ""}'
@@ -217,7 +216,15 @@ def draw_fans(page: RacePage, view: View, looks: Looks) -> str:
 
 def draw_marks(page: RacePage, view: View, looks: Looks) -> str:
     """Draw the horizon, phases to come, the ends of curves, and names of colored learners."""
-    shapes, shown = [*_levels(page.levels, view), _horizon(page.horizon, view)], _shown(page)
+    shapes, shown, horizon = (
+        [*_levels(page.levels, view)],
+        _shown(page),
+        f"horizon {page.horizon:,}",
+    )
+    if page.horizon > view.longest:
+        shapes.append(_text("100%", "0", f"{horizon} →", "horizon end", 'dy="-4"'))
+    else:
+        shapes.append(_upright("horizon", page.horizon, view, horizon, "", 'dy="-4"'))
     for one in reversed(shown):
         place, mark = page.curves[one.arm].end, f'mark {looks[one.arm]}"'
         if one.left:
@@ -248,16 +255,8 @@ def _levels(levels: Sequence[tuple[int, int]], view: View) -> Iterable[str]:
     seen = [one for one in levels if one[1] <= view.longest]
     step = ceil(len(seen) / LEVELS)
     for k, (learners, pulls) in enumerate(seen[::-step][::-1] if seen else ()):
-        narrow, down = " wide" if k % 2 else "", 11 + 13 * (k % 2)  # left out on a phone
-        yield _upright(
-            "level", pulls, view, f"{learners} to {pulls:,}", narrow, f'dx="-4" dy="{down}"'
-        )
-
-
-def _horizon(horizon: int, view: View) -> str:
-    if horizon > view.longest:
-        return _text("100%", "0", f"horizon {horizon:,} →", "horizon end", 'dy="-4"')
-    return _upright("horizon", horizon, view, f"horizon {horizon:,}", "", 'dy="-4"')
+        wide, at = " wide" * (k % 2), f'dx="-4" dy="{11 + 13 * (k % 2)}"'  # not on a phone
+        yield _upright("level", pulls, view, f"{learners} to {pulls:,}", wide, at)
 
 
 def _upright(kind: str, pulls: int, view: View, text: str, css: str, offset: str) -> str:
@@ -383,7 +382,8 @@ def _heights(values: Sequence[object]) -> tuple[list[float], tuple[str, str]]:
     if len(numbers) < len(values):
         words = sorted(set(map(str, values)))
         step = 100 / max(1, len(words) - 1)
-        return [step * words.index(str(v)) for v in values], (words[0], words[-1])
+        ends = shortened(words[0], 14), shortened(words[-1], 14)
+        return [step * words.index(str(v)) for v in values], ends
     least, most = min(numbers), max(numbers)
     if least > 0 and log10(most / least) > DECADES:
         numbers = [log10(v) for v in numbers]
@@ -395,9 +395,9 @@ def _heights(values: Sequence[object]) -> tuple[list[float], tuple[str, str]]:
 def _axis(x: float, name: str, ends: tuple[str, str]) -> str:
     anchor = "" if x == 0 else "end" if x == 1 else "middle"
     at = _percent(x)
-    texts = zip((shortened(name, 18), *(shortened(end, 14) for end in ends)),
-                ("-22", "100%", "0"), ("", "16", "-6"), strict=True)  # fmt: skip
-    return f'<line class="axis" x1="{at}" x2="{at}" y2="100%"/>' + "".join(
-        f'<text x="{at}" y="{y}" dy="{dy}" class="tick {anchor}">{escape(text)}</text>'
-        for text, y, dy in texts
-    )
+    texts = ((name, "-22", ""), (ends[0], "100%", "16"), (ends[1], "0", "-6"))
+    shape = f'<line class="axis" x1="{at}" x2="{at}" y2="100%"/>'
+    for text, y, dy in texts:
+        start = f'<text x="{at}" y="{y}" dy="{dy}" class="tick {anchor}">'
+        shape += f"{start}{escape(shortened(text, 18))}</text>"
+    return shape

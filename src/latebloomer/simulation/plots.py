@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from latebloomer._util.atomic_files import File, write_file
 from latebloomer.errors import extra, require
-from latebloomer.page.figures import COLORS, TEXT, finish, label_ends
+from latebloomer.page.figures import COLORS, TEXT, finish, in_lines, label_ends
 from latebloomer.policies.registry import title
 
 if TYPE_CHECKING:
@@ -172,12 +172,6 @@ def _curves(results: Results, what: str, log: bool, ax: Axes) -> None:
     label_ends(ax, ends)
 
 
-def side_legend(ax: Axes) -> None:
-    """Add a legend to the right of the axes."""
-    ax.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False, fontsize=TEXT,
-              handlelength=3.2)  # fmt: skip
-
-
 def _bounds(x: list[float], y: list[float], color: str, ax: Axes, marker: str = "v") -> None:
     """Open markers, and what they mean: the truth is below."""
     if x:
@@ -187,9 +181,10 @@ def _bounds(x: list[float], y: list[float], color: str, ax: Axes, marker: str = 
 
 
 def say_in_corner(ax: Axes, text: str) -> None:
-    """Write a line at the bottom left of the axes, once."""
-    if text not in (said.get_text() for said in ax.texts):
-        ax.text(0.01, 0.015, text, transform=ax.transAxes, fontsize=TEXT, color="0.25")
+    """Write a text at the bottom left of the axes, once."""
+    lines = in_lines(ax, text)
+    if lines not in (said.get_text() for said in ax.texts):
+        ax.text(0.01, 0.015, lines, transform=ax.transAxes, fontsize=TEXT, color="0.25")
 
 
 def _mark_changes(results: Results, ax: Axes) -> None:
