@@ -38,7 +38,7 @@ def build_verdict(
     race.need_one_learner()
     session = race.session
     known = dict(assess(race) if assessment is None else assessment)
-    intervals = known.pop("intervals", {})  # a newcomer is not in an earlier assessment
+    intervals = known.pop("intervals", {})  # a new learner is not in an earlier assessment
     views = [replace(one, **intervals.get(one.arm, {})) for one in race.learners()]
     best, naming = views[0], session.selection
     over = session.over and not session.selection_pending
