@@ -21,7 +21,6 @@ from latebloomer.problems.noise import (
 from latebloomer.problems.problem import AssumptionReport, Problem
 from latebloomer.problems.problem_names import (
     FAMILIES,
-    imdb,
     known_problems,
     lower_bound,
     one_riser,
@@ -30,7 +29,7 @@ from latebloomer.problems.problem_names import (
     problem,
     random_problem,
 )
-from latebloomer.problems.recorded import load
+from latebloomer.problems.recorded import imdb, load
 
 __all__ = ["AssumptionReport", "Problem", "load"]
 __all__ += ["Curve", "Exponential", "LowerBound", "PaperF", "PiecewiseLinear", "PowerLaw"]
