@@ -13,14 +13,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
+from operator import attrgetter
 from typing import Any, TypeAlias
 
-from latebloomer._util.text import brief, reason_of
+from latebloomer._util.text import brief
 from latebloomer.errors import SettingError
 from latebloomer.racing.race_state import RaceState
-from latebloomer.racing.settings import Settings
-from latebloomer.session.events import Event, WarningNoted
+from latebloomer.session.events import Event
 from latebloomer.session.learner_view import LearnerView
 
 Callback: TypeAlias = Callable[[Event, "RaceView"], Any]
@@ -43,45 +43,14 @@ class RaceView:
     def __init__(self, race: RaceState, events: Callable[[], Iterable[Event]]) -> None:
         self._race, self._events = race, events
 
-    @property
-    def id(self) -> str:
-        """A name that no other race has."""
-        return self._race.id
-
-    @property
-    def settings(self) -> Settings:
-        """Settings of the race."""
-        return self._race.settings
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The learners; arm i is the i-th."""
-        return self._race.names
-
-    @property
-    def spent(self) -> int:
-        """Pulls so far."""
-        return self._race.session.spent
-
-    @property
-    def budget(self) -> int:
-        """Total pulls by the plan in force."""
-        return self._race.session.budget
-
-    @property
-    def pulls(self) -> tuple[int, ...]:
-        """Pulls so far, per learner."""
-        return self._race.session.pulls
-
-    @property
-    def phase(self) -> tuple[int, int]:
-        """The phase being played, from 1, and how many there are."""
-        return self._race.session.phase
-
-    @property
-    def elapsed(self) -> float:
-        """Seconds of the race when the latest event was written."""
-        return self._race.elapsed
+    id = property(attrgetter("_race.id"), doc="A name that no other race has.")
+    settings = property(attrgetter("_race.settings"), doc="Settings of the race.")
+    names = property(attrgetter("_race.names"), doc="The learners; arm i is the i-th.")
+    spent = property(attrgetter("_race.session.spent"), doc="Pulls so far.")
+    budget = property(attrgetter("_race.session.budget"), doc="Total pulls by the plan in force.")
+    pulls = property(attrgetter("_race.session.pulls"), doc="Pulls so far, per learner.")
+    phase = property(attrgetter("_race.session.phase"), doc="The phase, from 1, and of how many.")
+    elapsed = property(attrgetter("_race.elapsed"), doc="Seconds of the race at the last event.")
 
     def standings(self) -> list[LearnerView]:
         """Return all learners: the best, those in the race by their estimate, then the others."""
@@ -98,27 +67,6 @@ class RaceView:
     def stop(self, reason: str) -> None:
         """End the race after the running pull; the verdict is by what is known then."""
         self.stop_reason = str(reason) or "a callback asked for it"
-
-
-def tell(
-    callbacks: Sequence[Callback], event: Event, view: RaceView, failed: set[int]
-) -> list[WarningNoted]:
-    """Hand on an event; return what to note of functions that failed for the first time.
-
-    An exception in one is a warning, once, never the race's end.
-    """
-    notes = []
-    for place, callback in enumerate(callbacks):
-        try:
-            callback(event, view)
-        except Exception as error:  # a user's own code
-            if place not in failed:
-                failed.add(place)
-                name = getattr(callback, "__name__", type(callback).__name__)
-                what = f"{type(event).__name__} ({reason_of(error)})"
-                text = f"the callback {name} failed on {what}; the race went on"
-                notes.append(WarningNoted(None, text))
-    return notes
 
 
 def check_callbacks(callbacks: Any) -> list[Callback]:

@@ -14,8 +14,9 @@ from contextlib import contextmanager, suppress
 from math import inf
 from typing import Any, NoReturn
 
+from latebloomer._util.text import reason_of
 from latebloomer.errors import Interrupted, JournalError, LearnerError
-from latebloomer.racing.callbacks import Callback, RaceView, tell
+from latebloomer.racing.callbacks import Callback, RaceView
 from latebloomer.racing.checkpoints import saved_states
 from latebloomer.racing.journal import files
 from latebloomer.racing.journal.journal import EventLog, near, resume_call
@@ -213,8 +214,17 @@ class Driver:
         )  # fmt: skip
 
     def _call_back(self, event: Event) -> None:
-        for note in tell(self.callbacks, event, self.view, self._broken):
-            self.record(note)
+        """Hand on an event; an exception in a function is a warning, once, not the race's end."""
+        failed: dict[int, str] = {}
+        for place, callback in enumerate(self.callbacks):
+            try:
+                callback(event, self.view)
+            except Exception as error:  # a user's own code
+                name = getattr(callback, "__name__", type(callback).__name__)
+                failed[place] = f"{name} failed on {type(event).__name__} ({reason_of(error)})"
+        new, self._broken = failed.keys() - self._broken, self._broken | failed.keys()
+        for place in sorted(new):
+            self.record(WarningNoted(None, f"the callback {failed[place]}; the race went on"))
         if self.clock is not None:
             self.clock.reserved = self.view.reserved
         wanted = self.view.stop_reason is not None and self.session.spent > 0

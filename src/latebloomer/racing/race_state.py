@@ -107,17 +107,15 @@ class RaceState:
             self.trained_until = self.elapsed
             return
         self.session.apply(event)
+        if isinstance(event, events.LearnerLeft | events.WarningNoted | events.Extended):
+            self.notes.append(event)
         match event:
             case events.LearnerLeft():
                 self.departures[event.arm] = event
-                self.notes.append(event)
-            case events.WarningNoted():
-                self.notes.append(event)
             case events.Joined(full_steps=steps) if steps is not None:
                 share = Share(steps, self.settings.pulls_per_training or 1)
                 self.shares = {**self.shares, event.name: share}
             case events.Extended():
-                self.notes.append(event)
                 if event.seconds is not None:
                     self.settings = replace(self.settings, seconds=event.seconds)
                 self.names, self.verdict = self.session.names, None
@@ -131,7 +129,16 @@ class RaceState:
                 self.failures.append(event)
                 self.tries[event.arm, event.n, event.kind == "lost"] += 1
             case events.Saved():
-                self._enter_checkpoint(event)
+                # Only if its place is the race's own: a journal may come from anywhere.
+                if event.folder == model_place(event.arm, event.n):
+                    self.models[event.arm] = event
+                elif event.folder == place_of(event.arm, event.n):
+                    self.checkpoints[event.arm] = event
+                else:
+                    raise errors.JournalError(
+                        f"the journal names {event.folder!r} as a checkpoint, which is not a "
+                        "place of this race: it has been changed"
+                    )
             case events.SaveFailed() if event.arm not in self._unsaved:  # noted once
                 self._unsaved.add(event.arm)
                 text = f"could not be saved ({event.reason}); the race continues"
@@ -146,18 +153,6 @@ class RaceState:
                 self.trials[event.arm] = event
             case events.Decided():
                 self.verdict = event
-
-    def _enter_checkpoint(self, saved: events.Saved) -> None:
-        """Note a checkpoint, if its place is the race's own: a journal may come from anywhere."""
-        if saved.folder == model_place(saved.arm, saved.n):
-            self.models[saved.arm] = saved
-        elif saved.folder == place_of(saved.arm, saved.n):
-            self.checkpoints[saved.arm] = saved
-        else:
-            raise errors.JournalError(
-                f"the journal names {saved.folder!r} as a checkpoint, which is not a place of "
-                "this race: it has been changed"
-            )
 
     # --- what is known ---
 
