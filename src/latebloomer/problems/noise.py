@@ -193,7 +193,10 @@ class Noise(ABC):
 class SizedNoise(Noise):
     """Noise whose size is a setting: one number for all arms, or one for each."""
 
-    size: ClassVar[str]  # the setting's name
+    @property
+    @abstractmethod
+    def size(self) -> str:
+        """Name of the setting."""
 
     def __post_init__(self) -> None:
         name, given = self.size, getattr(self, self.size)
@@ -233,7 +236,7 @@ class Gaussian(SizedNoise):
 
     sd: Scale
     kind: ClassVar[int] = GAUSSIAN
-    size: ClassVar[str] = "sd"
+    size = "sd"
 
 
 @dataclass(frozen=True)
@@ -273,7 +276,7 @@ class Uniform(SizedNoise):
 
     half_width: Scale
     kind: ClassVar[int] = UNIFORM
-    size: ClassVar[str] = "half_width"
+    size = "half_width"
 
     @classmethod
     def of_sd(cls, sd: float) -> Uniform:
@@ -298,7 +301,7 @@ class StudentT(SizedNoise):
     df: float
     scale: Scale
     kind: ClassVar[int] = STUDENT_T
-    size: ClassVar[str] = "scale"
+    size = "scale"
 
     def __post_init__(self) -> None:
         super().__post_init__()
