@@ -33,9 +33,8 @@ def test_it_decides_as_if_the_budget_had_been_that_large_from_the_start(policy, 
     assert extended.spent <= budget and extended.over
     before = play(Session(policy, ARMS, BUDGET, 40), pulls).pulls
     wasted = sum(max(0, had - n) for had, n in zip(before, fresh.pulls, strict=True))
-    if (
-        extended.decides_every_pull or wasted
-    ):  # i-epoch ends where its one choice is at the horizon
+    if Session(policy, ARMS, BUDGET).decides_every_pull or wasted:
+        # i-epoch ends where its one choice is at the horizon
         assert policy == "i-epoch" or extended.spent >= min(fresh.spent, budget - ARMS)
     else:
         assert extended.pulls == fresh.pulls
