@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from latebloomer.racing.callbacks import RaceView
+from latebloomer.racing.race_state import RaceView
 from latebloomer.session import events
 
 DOCS = Path(__file__).parents[2] / "docs"
