@@ -91,8 +91,6 @@ def test_a_timeout_longer_than_any_wait_is_no_trouble():
     assert verdict.spent == 20
 
 
-# --- names ---
-
 NAMES = ["net[relu]", "net[tanh]", "[/bold]", ":smile:", "bell\x07", "red\x1b[31m", "half\udc80"]
 
 

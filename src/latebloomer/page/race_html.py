@@ -30,20 +30,18 @@ ABOVE = 4  # pieces above the curves; the last of them, the progress, is not in 
 
 def race_html(page: RacePage) -> str:
     """Return the report: the whole file."""
-    title = f"{page.best} · latebloomer race"
-    script = f"<script>{page_file('page.js')}</script>"
-    body = f"<main>\n{RaceDrawing(page).body()}\n</main>{script}"
-    return html_document(title, page_file("race_page.css"), body, NO_ICON)
+    drawn, script = RaceDrawing(page).body(), page_file("page.js")
+    body = f"<main>\n{drawn}\n</main><script>{script}</script>"
+    style = page_file("race_page.css")
+    return html_document(f"{page.best} · latebloomer race", style, body, NO_ICON)
 
 
 def race_cell(page: RacePage) -> str:
     """Return what a notebook shows: the verdict, curves, learners and settings, with a style."""
-    style = page_file("race_page.css")
-    own = style.replace(":root", "&").replace("body {", "& { padding: 12px 24px;")
-    return (
-        f"<style>.latebloomer {{ {own} }}</style>"
-        f'<div class="latebloomer">{RaceDrawing(page).brief()}</div>'
-    )
+    style = page_file("race_page.css").replace(":root", "&")
+    style = style.replace("body {", "& { padding: 12px 24px;")
+    drawn = f'<div class="latebloomer">{RaceDrawing(page).brief()}</div>'
+    return f"<style>.latebloomer {{ {style} }}</style>{drawn}"
 
 
 class RaceDrawing:
@@ -266,13 +264,12 @@ def _progress(page: RacePage) -> str:
 
 
 def _facts(page: RacePage) -> Iterable[str]:
-    if not page.learners or page.best is None:
+    if page.best is None:
         return
     best = page.learners[0]
     word = "final score" if page.state == FINISHED else "score"
     yield f"<b>{number_text(best.score)}</b><span>{word} ({escape(best.trained)})</span>"
-    made = svg.fan_of(best)
-    if made is not None:
+    if (made := svg.fan_of(best)) is not None:
         where = "the end" if made.at >= page.horizon else f"{made.at:,.0f} pulls"
         trust = f"{100 * made.trust:.0f} % trust"
         yield f"<b>{made.score:.5g}</b><span>forecast at {where} ({trust})</span>"
@@ -416,13 +413,13 @@ def _others(page: RacePage) -> str:
 def _about(page: RacePage) -> str:
     """Return settings, versions, how to resume, and what to cite."""
     record = "".join(f"<p>{escape(as_sentence(text))}</p>" for text in page.record)
-    columns = ""
-    for values in (page.settings, page.versions):
-        lines = "".join(
-            f"<tr><td>{escape(name)}</td><td><code>{escape(value)}</code></td></tr>"
-            for name, value in values.items()
+    lines = [
+        "".join(
+            f"<tr><td>{escape(k)}</td><td><code>{escape(v)}</code></td></tr>" for k, v in values
         )
-        columns += f"<table>{lines}</table>"
+        for values in (page.settings.items(), page.versions.items())
+    ]
+    columns = "".join(f"<table>{each}</table>" for each in lines)
     resume = (
         "This race kept no journal, so it cannot be resumed. Pass journal=... to keep one.</p>"
     )

@@ -66,8 +66,10 @@ class View:
 
 def view_of(page: RacePage, before: View | None = None) -> View:
     """Return what to show of a race; the same as before as long as everything fits."""
-    scores = [score for one in page.learners for score in page.curves[one.arm].late_scores()]
-    scores += [made.score for one in page.learners if (made := fan_of(one)) is not None]
+    scores = [made.score for one in page.learners if (made := fan_of(one)) is not None]
+    for curve in (page.curves[one.arm] for one in page.learners):
+        late = curve.smoothed(len(curve) // 5)  # the first fifth may be an outlier
+        scores += [point.score for point in late]
     low, high = min(scores, default=0.0), max(scores, default=1.0)
     wide, longest = ROOMY * 1.2 * (high - low), float(_longest(page))
     if before is None:
@@ -293,19 +295,17 @@ def number_text(value: float) -> str:
     return ("∞" if value > 0 else "−∞") if isinf(value) else f"{value:.5g}"
 
 
-def _interval_ends(learners: Sequence[LearnerView]) -> tuple[float, float]:
-    """Return the scores between which intervals are drawn; arrows point at what is beyond."""
+def draw_intervals(learners: Sequence[LearnerView], looks: Looks, misfit: str) -> str:
+    """Draw where each learner's curve can be, a dot at its last score, and the numbers below.
+
+    Arrows point at what is beyond the chart.
+    """
     seen = [one.score for one in learners if isfinite(one.score)] or [0.0]
     reach = max(seen) - min(seen) or abs(max(seen)) or 1.0
     whole = [one for one in learners if one.lower <= one.upper]
     lows = [one.lower for one in whole if one.lower > min(seen) - 2 * reach]
     highs = [one.upper for one in whole if one.upper < max(seen) + 2 * reach]
-    return _padded(min([*seen, *lows]), max([*seen, *highs]))
-
-
-def draw_intervals(learners: Sequence[LearnerView], looks: Looks, misfit: str) -> str:
-    """Draw where each learner's curve can be, a dot at its last score, and the numbers below."""
-    low, high = _interval_ends(learners)
+    low, high = _padded(min([*seen, *lows]), max([*seen, *highs]))
 
     def x(value: float) -> str:
         return _percent((min(high, max(low, value)) - low) / (high - low))
@@ -315,15 +315,13 @@ def draw_intervals(learners: Sequence[LearnerView], looks: Looks, misfit: str) -
         text, look, shapes = misfit, looks[one.arm], ""
         if one.lower <= one.upper:
             text = f"{number_text(one.lower)} to {number_text(one.upper)}"
-            if isfinite(one.score):
-                ends = f'x1="{x(one.lower)}" x2="{x(one.upper)}" y1="50%" y2="50%"'
-                shapes = f'<line class="span" {ends}/>'
-                shapes += LEFT if one.lower < low else ""
-                shapes += RIGHT if one.upper > high else ""
-        if isfinite(one.score):
-            shapes += f'<circle class="dot" cx="{x(one.score)}" cy="50%" r="4"/>'
+            ends = f'x1="{x(one.lower)}" x2="{x(one.upper)}" y1="50%" y2="50%"'
+            arrows = LEFT * (one.lower < low) + RIGHT * (one.upper > high)
+            shapes = f'<line class="span" {ends}/>{arrows}'
+        shapes += f'<circle class="dot" cx="{x(one.score)}" cy="50%" r="4"/>'
         lines += f'<span class="name {look}">{escape(one.name)}</span>'
         label = escape(f"{one.name}: {text}")
+        shapes = shapes if isfinite(one.score) else ""
         lines += f'<svg class="interval {look}" role="img" aria-label="{label}">{shapes}</svg>'
     numbers = "".join(
         _text(x(value), "12", f"{value:.6g}", "tick middle") for value in ticks(low, high, 4)

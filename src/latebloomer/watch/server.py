@@ -71,8 +71,11 @@ class Watch:
         self._races: dict[str, LivePage] = {}
         self._made, self._error = extra("starlette.responses"), extra("starlette.exceptions")
 
-    def _live(self, name: str) -> LivePage:
-        """Return the page of a journal of this place, by its file name; never of another."""
+    def _live(self, request: Any) -> LivePage:
+        """Return the list, or the page of a journal of this place, by its name; of no other."""
+        name = request.path_params.get("name")
+        if name is None:
+            return self.list
         path = next((path for path in self.folder.journals() if path.name == name), None)
         if path is None:
             raise self._error.HTTPException(404)
@@ -86,23 +89,21 @@ class Watch:
 
     # --- what is answered ---
 
-    async def races(self, request: Any) -> Any:
-        """Answer with the list of races."""
-        body, seen = await asyncio.to_thread(self.list.body)
-        name = escape(self.place.name or str(self.place))
-        return self._page("Races", LIST.format(name=name, body=body), seen, "events")
-
     async def compare(self, request: Any) -> Any:
         """Show the best learners of the races that were selected."""
         names = request.query_params.getlist("race")
         body = "<h1>Compare races</h1>" + await asyncio.to_thread(self.folder.compare_html, names)
         return self._page("Compare", body, nav=BACK.format("./"))
 
-    async def race(self, request: Any) -> Any:
-        """Show one race."""
-        name = request.path_params["name"]
-        body, seen = await asyncio.to_thread(self._live(name).body)
-        return self._page(name, body, seen, f"{quote(name)}/events", "../", BACK.format("../"))
+    async def page(self, request: Any) -> Any:
+        """Show one race, or the list of races."""
+        body, seen = await asyncio.to_thread(self._live(request).body)
+        name = request.path_params.get("name")
+        if name is not None:
+            back = BACK.format("../")
+            return self._page(name, body, seen, f"{quote(name)}/events", "../", back)
+        place = escape(self.place.name or str(self.place))
+        return self._page("Races", LIST.format(name=place, body=body), seen, "events")
 
     def _page(
         self, title: str, body: str, seen: str = "", events: str = "", up: str = "", nav: str = ""
@@ -121,10 +122,8 @@ class Watch:
 
     async def events(self, request: Any) -> Any:
         """Answer with what changes, as server-sent events."""
-        name = request.path_params.get("name")
-        page = self.list if name is None else self._live(name)
         seen = request.headers.get("last-event-id") or request.query_params.get("seen", "")
-        stream = self._stream(page, seen)
+        stream = self._stream(self._live(request), seen)
         return self._made.StreamingResponse(stream, media_type="text/event-stream")
 
     async def _stream(self, page: LivePage, seen: str) -> AsyncIterator[str]:
@@ -168,7 +167,7 @@ def app_of(watch: Watch, port: int) -> Any:
     base = extra("starlette.middleware.base").BaseHTTPMiddleware
     route = extra("starlette.routing").Route
     answers = {
-        "/": watch.races, "/race/{name}": watch.race, "/events": watch.events,
+        "/": watch.page, "/race/{name}": watch.page, "/events": watch.events,
         "/race/{name}/events": watch.events, "/compare": watch.compare, "/alive": watch.alive,
         "/file/{file}": watch.file,
     }  # fmt: skip
