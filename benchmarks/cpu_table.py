@@ -112,7 +112,7 @@ def racing(folder: Path) -> None:
     for k in range(2):
         (folder / str(k)).mkdir()
         replayed.append(resume_seconds(1_000_000, folder / str(k))[1])
-    show("replay and verdict of 10^6 pulls", replayed, "s", 3, 1.5)
+    show("replay and verdict of 10^6 pulls", replayed, "s", 10, 5)
 
 
 def main() -> None:

@@ -26,8 +26,7 @@ from latebloomer.racing.journal.files import create
 from latebloomer.racing.race_state import RaceState
 from latebloomer.racing.settings import Settings
 from latebloomer.session.events import Created, ScoreReported
-from latebloomer.watch.followed_race import FollowedRace
-from latebloomer.watch.live_page import LivePage, RaceContent
+from latebloomer.watch.live_page import FollowedRace, LivePage, RaceContent
 
 LEARNERS, PULLS = (10, 100, 1000), (1_000, 10_000, 100_000, 1_000_000)
 UPDATES, EACH = 9, 20
@@ -124,7 +123,7 @@ def chromium() -> Any:
 
 def main(quick: bool) -> None:
     browser = chromium()
-    script = (Path(sys.modules["latebloomer.watch"].__path__[0]) / "watch.js").stat().st_size
+    script = len(page_file("watch.js"))
     print(f"style {len(page_file('race_page.css')) / 1e3:.1f} kB, script {script / 1e3:.1f} kB\n")
     print("| " + " | ".join(COLUMNS) + " |\n" + "|---" * len(COLUMNS) + "|")
     with tempfile.TemporaryDirectory() as place:

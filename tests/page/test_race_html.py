@@ -176,7 +176,10 @@ def test_the_horizon_and_forecasts_are_in_the_picture():
     drawn = RaceDrawing(page)
     assert drawn.view.longest == 12 and ">horizon 12</text>" in drawn.marks()["marks"]
     end = drawn.view.place(Point(12, 1.0))  # the estimate, at the horizon
-    assert f"L{end}" in drawn.marks()["fans"]
+    assert f"L{end}" in drawn.marks()["fans"] and 'class="area"' in drawn.marks()["fans"]
+    dropped = replace(page, learners=[replace(page.learners[0], state="dropped")])
+    fans = RaceDrawing(dropped).marks()["fans"]
+    assert f"L{end}" in fans and "area" not in fans  # of its forecast the dashed line alone
     far = RaceDrawing(replace(page, horizon=1000))
     assert far.view.longest < 12 and "horizon 1,000 →" in far.marks()["marks"]
 

@@ -61,10 +61,7 @@ def bench(tmp_path_factory):
 
 @pytest.mark.parametrize(
     ("setting", "name"),
-    [
-        (SETTING_A, "exp1_results"),
-        pytest.param(SETTING_B, "exp2_results", marks=pytest.mark.slow),
-    ],
+    [(SETTING_A, "exp1_results"), pytest.param(SETTING_B, "exp2_results", marks=pytest.mark.slow)],
 )
 def test_errors_against_the_budget_are_the_published_ones(bench, capsys, setting, name):
     rows = experiments.errors(bench, setting)

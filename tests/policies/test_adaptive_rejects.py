@@ -27,9 +27,6 @@ def test_a_whole_number_for_a_setting_is_no_other_type_to_the_compiler():
     assert [type(number) for number in numbers] == [float, float] and numbers == (2.0, 0.0)
 
 
-# --- the plan ---
-
-
 def test_levels_worked_by_hand():
     # (3/2)^1.5 = 1.837: C just below 3 gives 2 and floor(5.51) = 5, and 2 + 2 * 5 = 12
     assert power_levels(3, 12, 12, 1.5) == [2, 5]
@@ -40,10 +37,7 @@ def test_levels_worked_by_hand():
     assert power_levels(4, 40, 20, 1.5) == [5, 7, 14]
     # horizon 10: the last two stop there, C = 7: 7 + 10 + 2 * 10 = 37, and C = 8 costs 38
     assert power_levels(4, 37, 10, 1.5) == [7, 10, 10]
-
-
-def test_the_least_budget_is_one_pull_each():
-    assert OURS.plan(6, 6).upto.tolist() == [1, 1]
+    assert OURS.plan(6, 6).upto.tolist() == [1, 1]  # the least budget is one pull each
     with pytest.raises(BudgetError, match=r"needs at least 6 \(one pull of each learner\)"):
         OURS.plan(6, 5)
 
@@ -59,9 +53,6 @@ def test_the_plan_never_overspends_and_hardly_underspends(arms, more, horizon, p
     assert (levels[0] == horizon) == (budget >= arms * horizon)
 
 
-# --- the rating ---
-
-
 def test_a_window_between_worked_by_hand():
     # n = 8, m' = 4; zigzags of 1/2 about slopes 1 and 0. Second differences are all 2 or -2:
     # sigma^2 = 4/6. The zigzag tilts both slopes alike: Var = 1/4, V = 1/4 - (4/6)/5 = .11667,
@@ -70,11 +61,8 @@ def test_a_window_between_worked_by_hand():
     ledger = rated(OURS, [np.arange(8) + zigzag, zigzag])
     assert ledger.pool[WINDOW] == 2
     assert ledger.rating == pytest.approx([6.5, 0.0])
-
-
-def test_the_window_is_never_shorter_than_asked():
     ledger = rated(AdaptiveRejects(shortest=0.25), [np.arange(12), np.zeros(12)])
-    assert ledger.pool[WINDOW] == 3 and ledger.rating[0] == 10.0
+    assert ledger.pool[WINDOW] == 3 and ledger.rating[0] == 10.0  # never shorter than asked
 
 
 def by_definition(X):
@@ -131,14 +119,17 @@ def test_arms_dropped_and_kept_agree_with_a_plain_program(rng):
     assert session.pulls == tuple(pulls) and session.recommend().arm == racing[0]
 
 
-# --- the guarantee ---
-
-
 def test_the_bound_adds_up_all_windows():
     # two arms, level 8, windows 2, 3, 4; Delta^2 / (16 sigma^2) = 1/16
-    bound = AdaptiveRejects(shortest=0.25).error_bound([0, 0.5], 16, 16, noise=0.5)
+    policy = AdaptiveRejects(shortest=0.25)
+    bound = policy.error_bound([0, 0.5], 16, 16, noise=0.5)
     assert list(windows_at(8, 0.25)) == [2, 3, 4]
     assert bound == pytest.approx(sum(np.exp(-h / 16) for h in (2, 3, 4)))
+    # two arms to 2^52 pulls each: windows h from 2^50 to 2^51, as many as make it an integral
+    rate = 1e-14 / 16
+    integral = (np.exp(-(2**50) * rate) - np.exp(-(2**51) * rate)) / rate
+    found = policy.error_bound([0, 1e-7], 2**53, 2**53, noise=1.0)
+    assert found == pytest.approx(integral, rel=1e-9)
 
 
 def test_it_errs_no_more_often_than_the_bound_says():
@@ -168,11 +159,3 @@ def test_the_sum_over_windows_is_that_of_its_terms(signal, first, count):
     windows = range(first, first + count)
     added = sum(np.exp(-h * signal) for h in windows)
     assert sum_of_powers(signal, windows) == pytest.approx(added, rel=1e-12, abs=0)
-
-
-def test_the_bound_at_the_largest_budget_is_made_in_closed_form():
-    # two arms to 2^52 pulls each: windows h from 2^50 to 2^51, as many as make it an integral
-    bound = AdaptiveRejects(shortest=0.25).error_bound([0, 1e-7], 2**53, 2**53, noise=1.0)
-    rate = 1e-14 / 16
-    integral = (np.exp(-(2**50) * rate) - np.exp(-(2**51) * rate)) / rate
-    assert bound == pytest.approx(integral, rel=1e-9)

@@ -28,24 +28,15 @@ def test_they_are_asked_for_by_the_names_of_their_papers():
     ]  # fmt: skip
 
 
-# --- i-Epoch ---
-
-
 def test_i_epoch_looks_once_and_stays():
     # At pull 2 arm 1 leads with .5; that arm 0 would be best at the end is never seen.
     rewards = [[0.1, 0.2] + [0.9] * 10, [0.3, 0.5] + [0.5] * 10, [0.4, 0.4] + [0.6] * 10]
     session = play(IEpoch(i=2), rewards, 12)
     assert session.pulls == (2, 8, 2) and session.recommend().arm == 1
     assert play(IEpoch(), rewards, 12).recommend().arm == 2
-
-
-def test_i_epoch_stops_at_the_horizon_and_needs_its_pulls():
-    assert play(IEpoch(), [[0.1] * 5, [0.2] * 5], 30, 5).pulls == (1, 5)
+    assert play(IEpoch(), [[0.1] * 5, [0.2] * 5], 30, 5).pulls == (1, 5)  # to the horizon
     with pytest.raises(BudgetError, match="i-epoch needs at least 12"):
         IEpoch(i=3).plan(4, 11)
-
-
-# --- Rising Bandits ---
 
 
 def test_rising_bandits_drops_who_cannot_catch_up():
@@ -58,14 +49,8 @@ def test_rising_bandits_drops_who_cannot_catch_up():
     assert session.pulls == (10, 6, 3)
     assert session.recommend().arm == 0
     assert str(session.explain(2)).startswith("2: dropped at race pull 9: ")
-
-
-def test_of_equal_arms_the_first_stays():
-    session = play(RisingBandits(span=1), np.full((3, 20), 0.5), 30, 20)
-    assert session.pulls == (20, 2, 2)  # u = l after the second sweep
-
-
-# --- MaxUCB ---
+    # of equal arms the first stays: u = l after the second sweep
+    assert play(RisingBandits(span=1), np.full((3, 20), 0.5), 30, 20).pulls == (20, 2, 2)
 
 
 def test_max_ucb_by_hand():
@@ -86,9 +71,6 @@ def test_max_ucb_does_not_depend_on_the_scale_of_rewards(seed, times, plus):
     assert one.pulls == other.pulls
 
 
-# --- PTRR ---
-
-
 def test_ptrr_by_hand():
     # K = 3, T = 23: tau = 20, so an arm is in turn while f(n) >= n/20. Arms of .2, .3 and .35 go
     # when n/20 exceeds that, at pulls 5, 7 and 8: 20 in all. The last 3 go to the best value.
@@ -97,12 +79,9 @@ def test_ptrr_by_hand():
     assert session.pulls == (5, 7, 11) and session.recommend().arm == 2
     turns = [arm for n, arm in enumerate(asked(session)) if n == 0 or asked(session)[n - 1] != arm]
     assert sorted(turns[:3]) == [0, 1, 2]  # one after the other
-
-
-def test_a_smaller_alpha_is_stricter_early():
-    # f(n) >= (n/20)^(1/2): .2 holds to n = .04 * 20 = .8, .3 to 1.8, .35 to 2.45
-    session = play(PTRR(alpha=0.5), [[0.2] * 9, [0.3] * 9, [0.35] * 9], 23, pulls=6)
-    assert session.pulls == (1, 2, 3)
+    # A smaller alpha is stricter early: f(n) >= (n/20)^(1/2), so that .2 holds to
+    # n = .04 * 20 = .8, .3 to 1.8, .35 to 2.45.
+    assert play(PTRR(alpha=0.5), rewards, 23, pulls=6).pulls == (1, 2, 3)
 
 
 def test_ptrr_draws_the_order_at_random():
@@ -110,17 +89,6 @@ def test_ptrr_draws_the_order_at_random():
     assert set(first) == {0, 1, 2, 3}  # misses one of four in 60 draws once in 10^7
     rewards = np.tile([0.4, 0.5, 0.6], (12, 1)).T
     assert play(PTRR(), rewards, 12, seed=3).history == play(PTRR(), rewards, 12, seed=3).history
-
-
-@given(st.integers(0, 2**32 - 1), st.integers(2, 5))
-def test_in_parallel_turns_are_taken_side_by_side(seed, batch):
-    rewards = np.random.default_rng(seed).uniform(0, 1, (6, 40))
-    for policy in (PTRR(), Hybrid()):
-        session = play(policy, rewards, 60, 40, batch=batch)
-        assert session.spent <= 60 and max(session.pulls) <= 40
-
-
-# --- Hybrid ---
 
 
 def test_hybrid_commits_when_one_arm_surely_wins():
@@ -180,9 +148,6 @@ def test_ptrr_delivers_a_share_that_does_not_fall_with_the_arms():
     assert np.mean(found) > 0.1 > delivered("r-ucbe:exploration=1,noise=0.01", 16)
 
 
-# --- ASHA ---
-
-
 def test_asha_by_hand():
     # eta 4, rungs 1 and 4, horizon 6. Arm 0 is the first at both rungs and goes to 6. Arm 1 is
     # worse at pull 1: out. Arm 2 is better at 1, worse at 4: out. Arm 3 ties at both and goes on.
@@ -190,17 +155,11 @@ def test_asha_by_hand():
     session = play(ASHA(), flat, 50, 6)
     assert session.pulls == (6, 1, 4, 6)
     assert session.recommend().arm == 3 and session.spent == 17  # 33 pulls are not used
-
-
-def test_asha_lets_one_in_eta_go_on():
     # with 8 arms at a rung max(1, 8 // 4) = 2 may go on: the last arm is second best and does
     rewards = [[x] * 3 for x in (0.9, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8)]
     assert play(ASHA(), rewards, 99, 3).pulls == (3, 1, 1, 1, 1, 1, 1, 3)
-
-
-def test_asha_with_workers_trains_arms_in_turns():
-    session = play(ASHA(workers=2), np.full((3, 12), 0.5), 12, 12, pulls=6)
-    assert asked(session) == [0, 1, 0, 1, 0, 1]
+    turns = play(ASHA(workers=2), np.full((3, 12), 0.5), 12, 12, pulls=6)  # two arms in turns
+    assert asked(turns) == [0, 1, 0, 1, 0, 1]
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(2, 9), st.integers(1, 70))
@@ -212,23 +171,9 @@ def test_asha_is_what_a_race_reports_in_hindsight(seed, arms, horizon):
     assert (session.recommend().arm, session.spent) == (pick, pulls)
 
 
-@given(st.integers(0, 2**32 - 1), st.integers(2, 5))
-def test_several_at_once_stop_nothing_that_leads(seed, batch):
-    rewards = np.random.default_rng(seed).uniform(0, 1, (6, 20))
-    session = play(ASHA(), rewards, 120, 20, batch=batch)
-    assert max(session.pulls) == 20 and min(session.pulls) >= 1
-
-
-# --- Hyperband ---
-
-
-def test_arms_are_dealt_out_in_the_proportions_of_hyperband():
-    # R = 81, eta 3: ceil(5 * 3^s / (s + 1)) for s = 4, ..., 0
-    assert deal(143, 81, 3) == [81, 34, 15, 8, 5]
-    assert deal(2, 81, 3) == [1, 1, 0, 0, 0]
-
-
 def test_hyperband_by_hand():
+    # R = 81, eta 3: ceil(5 * 3^s / (s + 1)) for s = 4, ..., 0
+    assert deal(143, 81, 3) == [81, 34, 15, 8, 5] and deal(2, 81, 3) == [1, 1, 0, 0, 0]
     # H = 9, 13 arms: s = 2, 1, 0 would have 9, 5 and 3; largest remainders give 7, 4 and 2.
     assert deal(13, 9, 3) == [7, 4, 2]
     # 7 to 1, 2 to 3, 1 to 9; 4 to 3, 1 to 9; 2 to 9
@@ -251,9 +196,14 @@ def test_hyperband_fits_the_budget_and_would_not_with_more(arms, more, horizon, 
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(2, 5))
-def test_hyperband_in_parallel_pulls_the_same(seed, batch):
-    rewards = np.random.default_rng(seed).uniform(0, 1, (7, 30))
-    one, many = play(Hyperband(), rewards, 90, 30), play(Hyperband(), rewards, 90, 30, batch=batch)
+def test_several_at_once_stay_within_budget_and_horizon_and_stop_nothing_that_leads(seed, batch):
+    rewards = np.random.default_rng(seed).uniform(0, 1, (7, 40))
+    for policy in (PTRR(), Hybrid()):
+        session = play(policy, rewards, 60, 40, batch=batch)
+        assert session.spent <= 60 and max(session.pulls) <= 40
+    session = play(ASHA(), rewards, 140, 20, batch=batch)
+    assert max(session.pulls) == 20 and min(session.pulls) >= 1
+    one, many = (play(Hyperband(), rewards, 90, 30, batch=n) for n in (1, batch))
     assert one.pulls == many.pulls and one.recommend().arm == many.recommend().arm
 
 

@@ -18,9 +18,6 @@ from latebloomer.simulation.simulate import simulate
 OURS = Foresight()
 
 
-# --- the plan ---
-
-
 def test_the_power_follows_the_budget_unless_it_is_given():
     assert advised_power(8, 100, 100) == 1.0 and advised_power(8, 101, 100) == 1.5
     assert advised_power(64, 128, 50) == pytest.approx(0.6)  # .6 log2(2)
@@ -28,9 +25,6 @@ def test_the_power_follows_the_budget_unless_it_is_given():
     for power in (0.0, 1.0, 2.0):
         ours, theirs = Foresight(power), AdaptiveRejects(power)
         assert ours.levels(6, 300, 80) == theirs.levels(6, 300, 80)
-
-
-# --- the forecast ---
 
 
 def test_lines_are_carried_on_as_lines():
@@ -143,9 +137,6 @@ def test_the_rating_is_its_definition(seed, arms, n, sd, share):
     assert ledger.rating == pytest.approx(X[:, -h:].mean(axis=1) + trust * more, rel=1e-6)
 
 
-# --- nothing depends on the unit of rewards ---
-
-
 @given(
     st.integers(0, 2**32 - 1),
     st.sampled_from([0.0, 1.0, -1e4]),
@@ -171,32 +162,33 @@ def test_the_noise_keeps_its_digits_far_from_zero(policy, rng):
     assert far == pytest.approx(near, rel=1e-3) and near == pytest.approx(1.6e-11, rel=0.3)
 
 
-# --- races ---
-
-
 def late_and_early(length):
     n = np.arange(1, length + 1)
     return [0.9 * (1 - 0.993**n), 0.4 * (1 - 0.8**n), 0.1 * (1 - 0.8**n)]
 
 
 def test_a_late_bloomer_that_is_behind_is_kept_and_it_is_said_why():
-    session = play(Session("foresight", ["late", "early", "slow"], 200), late_and_early(200))
-    assert session.recommend().name == "late"
-    assert play(Session("adaptive-rejects", 3, 200), late_and_early(200)).recommend().arm == 1
-    said = str(session.explain("late"))
+    rewards, names = late_and_early(200), ["late", "early", "slow"]
+    session = Session("foresight", names, 200)
+    assert session.explain("late").forecast is None
+    while len(session.racing) > 2:
+        play(session, rewards, pulls=session.spent + 1)
+    late, slow = session.explain("late"), session.explain("slow")
+    seen, said = late.forecast, late.remark
+    assert f"explained {100 * seen.trust:.0f} %" in said and f"up to pull {seen.tested}," in said
+    assert f"forecast gain of {seen.score - seen.level:.3g} by pull {seen.at:g}" in said
+    assert late.estimate == pytest.approx(seen.level + seen.trust * (seen.score - seen.level))
+    assert slow.forecast.tested == slow.pulls  # it keeps the forecast by which it was dropped
+    assert f"up to pull {slow.pulls}, so" in slow.remark and "slow was at" in slow.remark
+    assert play(session, rewards).recommend().name == "late"
+    assert play(Session("adaptive-rejects", 3, 200), rewards).recommend().arm == 1
+    said, level = str(session.explain("late")), session.explain("late").forecast.level
     assert "explained" in said and "late was at" in said and "forecast gain of" in said
-    level = session.explain("late").forecast.level
-    assert level == pytest.approx(late_and_early(200)[0][session.pulls[0] - 1], abs=1e-3)
-    dropped = session.explain("slow")
-    assert f"up to pull {dropped.pulls}, so" in dropped.remark and "slow was at" in dropped.remark
+    assert level == pytest.approx(rewards[0][session.pulls[0] - 1], abs=1e-3)
     assert session.explain("early").remark in str(session.explain("early"))
-
-
-def test_losses_fall_where_scores_gain():
-    rewards = [1 - np.array(row) for row in late_and_early(200)]
-    session = play(Session("foresight", ["late", "early", "slow"], 200, maximize=False), rewards)
-    assert session.recommend().name == "late"
-    assert "forecast fall of" in str(session.explain("late"))
+    losses = play(Session("foresight", names, 200, maximize=False), [1 - row for row in rewards])
+    assert losses.recommend().name == "late"
+    assert "forecast fall of" in str(losses.explain("late"))
 
 
 def test_where_nothing_is_believed_that_is_said(rng):
@@ -216,18 +208,3 @@ def test_in_setting_a_it_errs_no_more_often_than_claimed(budget, share):
     wrong = round(found.rows()[0]["error"] * runs)
     limit = stats.binom.isf(1e-6, runs, share)  # a true claim fails this once in a million
     assert wrong <= limit, f"{wrong} wrong of {runs}; the claim allows {limit:.0f}"
-
-
-def test_a_forecast_is_what_the_remark_says():
-    session = Session("foresight", ["late", "early", "slow"], 200)
-    rewards = late_and_early(200)
-    assert session.explain("late").forecast is None
-    while len(session.racing) > 2:
-        arm = session.ask()
-        session.tell(arm, float(rewards[arm][session.pulls[arm]]))
-    late, slow = session.explain("late"), session.explain("slow")
-    seen, said = late.forecast, late.remark
-    assert f"explained {100 * seen.trust:.0f} %" in said and f"up to pull {seen.tested}," in said
-    assert f"forecast gain of {seen.score - seen.level:.3g} by pull {seen.at:g}" in said
-    assert late.estimate == pytest.approx(seen.level + seen.trust * (seen.score - seen.level))
-    assert slow.forecast.tested == slow.pulls  # it keeps the forecast by which it was dropped

@@ -7,16 +7,15 @@ from math import ceil, floor
 
 import numpy as np
 import pytest
+from plays import play
 
 from latebloomer import RisingSR, SuccessiveHalving
 from latebloomer.core.moves import log_bar, phase_lengths
-from latebloomer.session.session import Session
+from latebloomer.problems import problem
 
 NAMES = ["late", "second", "early", "weak", "slow"]
 K, T = 5, 800
-N = np.arange(1, T + 1)
-SHAPES = [(37, 1), (10, 0.88), (1, 0.78), (10, 0.7), (20, 0.5)]
-CURVES = np.array([c * (1 - b / (b + N)) for b, c in SHAPES])  # README's
+CURVES = problem("paper-a").means(T)  # README's
 
 
 @pytest.fixture(params=range(10))
@@ -53,10 +52,7 @@ def phases_with_a_first_one_that_is_not_empty():
 
 
 def our_pick(policy, rewards, names=NAMES, budget=T):
-    session = Session(policy, names, budget)
-    while not session.over:
-        session.tell(arm := session.ask(), float(rewards[arm][session.pulls[arm]]))
-    return session.recommend().name
+    return names[play(policy, rewards, budget).recommend().arm]
 
 
 def test_our_r_sr_keeps_the_late_bloomer(rewards):
@@ -66,21 +62,14 @@ def test_our_r_sr_keeps_the_late_bloomer(rewards):
     assert our_pick(RisingSR(), rewards) == by_rule
 
 
-def test_the_first_phase_of_the_paper_has_90_pulls_and_of_the_port_16():
-    assert phase_lengths(K, T)[0] == 90
-    assert phases_with_a_first_one_that_is_not_empty()[0] == 16  # N(1) - N(0) + 1 = 90 - 75 + 1
-
-
 def test_averages_of_the_oldest_rewards_keep_the_early_riser(rewards):
-    short = phases_with_a_first_one_that_is_not_empty()
+    ours, short = phase_lengths(K, T), phases_with_a_first_one_that_is_not_empty()
+    assert (ours[0], short[0]) == (90, 16)  # N(1) - N(0) + 1 = 90 - 75 + 1
     assert last_standing(rewards, short, oldest_of_the_best_so_far) == "early"
     # Each of the two slips is enough to lose the late bloomer.
-    assert last_standing(rewards, phase_lengths(K, T), oldest_of_the_best_so_far) == "early"
+    assert last_standing(rewards, ours, oldest_of_the_best_so_far) == "early"
     assert last_standing(rewards, short, newest) == "second"
-
-
-def test_averages_of_all_but_the_window_keep_the_early_riser(rewards):
-    assert last_standing(rewards, phase_lengths(K, T), all_but_the_window) == "early"
+    assert last_standing(rewards, ours, all_but_the_window) == "early"
 
 
 def test_a_first_cut_by_arm_index_depends_on_the_order_of_the_arms():

@@ -1,22 +1,18 @@
 """A verdict agrees with what one sees: score, forecast and estimate are different numbers."""
 
 import json
-import random
 import re
 from functools import partial
 
 import pytest
+from simple_races import Counter, curve, quiet
 
 from latebloomer import race, resume
 
-
-def curve(best, slow):
-    return lambda: (best * n / (n + slow) for n in range(1, 61))
-
-
 # late ends at 0.64, above quick with 0.59, and is at 0.52 when the budget is spent.
 LEARNERS = {
-    "late": curve(1.5, 80), "quick": curve(0.6, 1), "mid": curve(0.55, 5), "low": curve(0.4, 3),
+    "late": curve(80, 1.5, end=60), "quick": curve(1, 0.6, end=60),
+    "mid": curve(5, 0.55, end=60), "low": curve(3, 0.4, end=60),
 }  # fmt: skip
 
 
@@ -37,7 +33,7 @@ def test_score_forecast_and_estimate_are_columns_of_their_own(verdict):
     assert 0.9 < late["trust"] <= 1
     assert late["score"] < late["estimate"] <= late["forecast"]
     assert json.loads(verdict.to_json())["rows"] == verdict.rows()
-    found = race(LEARNERS, 60, policy="sh", journal=None, progress=False)
+    found = quiet(LEARNERS, 60, policy="sh")
     assert all(row["forecast"] is None and row["trust"] is None for row in found.rows())
 
 
@@ -55,19 +51,10 @@ def test_any_learner_can_be_had_again(verdict, capsys):
     assert said in capsys.readouterr().err
 
 
-def noisy(best):
-    def scores(seed):
-        rng = random.Random(seed)
-        for n in range(1, 999):
-            yield best * n / (n + 3) + rng.gauss(0, 0.03)
-
-    return scores
-
-
 @pytest.mark.parametrize("limits", [None, (None, 1), (0, 1)])
 def test_without_a_limit_no_bound_is_far_beyond_what_was_seen(limits):
-    found = race({"a": noisy(0.6), "b": noisy(0.5)}, 60, horizon=500, journal=None,
-                 progress=False, score_range=limits)  # fmt: skip
+    learners = {"a": curve(3, 0.6, 0.03), "b": curve(3, 0.5, 0.03)}
+    found = quiet(learners, 60, horizon=500, score_range=limits)
     said = "no limit is known for this score; pass score_range=(0, 1)"
     assert (said in found.certificate) == (limits is None)
     seen = [score for name in "ab" for score in found.curve(name)]
@@ -80,17 +67,15 @@ def test_without_a_limit_no_bound_is_far_beyond_what_was_seen(limits):
 
 
 def test_a_learner_may_know_the_range_of_its_scores():
-    class Bounded:
+    class Bounded(Counter):
         score_range = (0, 1)
-        n = 0
 
         def pull(self):
-            self.n += 1
-            return self.n / (self.n + 5)
+            return 1 / super().pull()
 
-    found = race({"a": Bounded, "b": Bounded()}, 40, journal=None, progress=False)
+    found = quiet({"a": Bounded, "b": Bounded()}, 40)
     assert tuple(found.settings["score_range"]) == (0, 1)
-    mixed = race({"a": Bounded, "b": curve(1, 2)}, 40, journal=None, progress=False)
+    mixed = quiet({"a": Bounded, "b": curve(2, 1)}, 40)
     assert mixed.settings["score_range"] is None  # of the other nothing is known
 
 
@@ -111,7 +96,7 @@ def test_the_advice_to_resume_is_given_only_if_that_would_train_the_learner(tmp_
         after = resume(path, LEARNERS, trainings=trainings + 1, progress=False)
         assert (after.pulls["quick"] > before) == bool(found.advice)
     assert any(told.values()), "the claim is about advice that is given"
-    alike = {"a": noisy(0.6), "b": noisy(0.6)}
+    alike = {"a": curve(3, 0.6, 0.03), "b": curve(3, 0.6, 0.03)}
     noise = trained(alike, seed=5, journal=tmp_path / "noise.db")
     assert noise.name != noise.highest and noise.pulls[noise.highest] == 60 == noise.horizon
     assert noise.advice == "" and f"{noise.highest} scored higher" in str(noise)

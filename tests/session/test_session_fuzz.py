@@ -1,6 +1,7 @@
 """Random legal and illegal calls: nothing but our errors, and never more than the budget."""
 
 import pickle
+from collections import Counter
 from math import inf, isfinite, nan
 from random import Random
 
@@ -16,30 +17,8 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from latebloomer import (
-    ASHA,
-    UCBE,
-    AdaptiveRejects,
-    ExploreThenCommit,
-    Foresight,
-    Hyperband,
-    ProbOne,
-    RestSure,
-    RisingSR,
-    RisingUCBE,
-    RoundRobin,
-    RoundRobinWindow,
-    SuccessiveHalving,
-    SuccessiveRejects,
-)
-from latebloomer.errors import (
-    ArmError,
-    LatebloomerError,
-    NoScoresYet,
-    RewardError,
-    SettingError,
-    TellError,
-)
+import latebloomer as lb
+from latebloomer import errors
 from latebloomer.policies.registry import REGISTRY
 from latebloomer.session.session import Session
 
@@ -48,32 +27,34 @@ sizes = st.sampled_from([0, 1e-5, 1e-3, 1, 1e6]) | st.floats(0, 10)
 power_law = {"rho": st.floats(0.05, 0.95), "largest_alpha": sizes, "width_scale": sizes}
 SETTINGS = {
     "r-ucbe": st.builds(
-        RisingUCBE,
+        lb.RisingUCBE,
         exploration=st.just("theory") | sizes,
         noise=st.none() | sizes,
         window=windows,
         recommend=st.sampled_from(["estimate", "bound", "pulls"]),
         delta=st.floats(0.001, 0.999),
     ),
-    "r-sr": st.builds(RisingSR, window=windows, leftover=st.sampled_from(["survivor", "unspent"])),
-    "rr": st.builds(RoundRobin),
-    "rr-sw": st.builds(RoundRobinWindow, window=windows),
-    "ucb-e": st.builds(UCBE, exploration=sizes),
-    "sr": st.builds(SuccessiveRejects),
-    "prob-1": st.builds(ProbOne),
-    "etc": st.builds(ExploreThenCommit, **power_law),
-    "rest-sure": st.builds(RestSure, **power_law),
+    "r-sr": st.builds(
+        lb.RisingSR, window=windows, leftover=st.sampled_from(["survivor", "unspent"])
+    ),
+    "rr": st.builds(lb.RoundRobin),
+    "rr-sw": st.builds(lb.RoundRobinWindow, window=windows),
+    "ucb-e": st.builds(lb.UCBE, exploration=sizes),
+    "sr": st.builds(lb.SuccessiveRejects),
+    "prob-1": st.builds(lb.ProbOne),
+    "etc": st.builds(lb.ExploreThenCommit, **power_law),
+    "rest-sure": st.builds(lb.RestSure, **power_law),
     "sh": st.builds(
-        SuccessiveHalving, judge=st.sampled_from(["latest", "window"]), window=windows
+        lb.SuccessiveHalving, judge=st.sampled_from(["latest", "window"]), window=windows
     ),
     "adaptive-rejects": st.builds(
-        AdaptiveRejects, power=st.floats(0, 4), shortest=st.floats(0, 0.5)
+        lb.AdaptiveRejects, power=st.floats(0, 4), shortest=st.floats(0, 0.5)
     ),
-    "foresight": st.builds(Foresight, power=st.none() | st.floats(0, 4)),
+    "foresight": st.builds(lb.Foresight, power=st.none() | st.floats(0, 4)),
     "asha": st.builds(
-        ASHA, eta=st.integers(2, 5), grace=st.integers(1, 5), workers=st.integers(1, 5)
+        lb.ASHA, eta=st.integers(2, 5), grace=st.integers(1, 5), workers=st.integers(1, 5)
     ),
-    "hyperband": st.builds(Hyperband, eta=st.integers(2, 5)),
+    "hyperband": st.builds(lb.Hyperband, eta=st.integers(2, 5)),
 }
 POLICIES = {
     name: SETTINGS.get(name, st.sampled_from(kind.examples())) for name, kind in REGISTRY.items()
@@ -116,7 +97,7 @@ class Calls(RuleBasedStateMachine):
     def tell_some_of_a_phase_in_any_order(self, batch, share, seed):
         phase, random = self.session.ask_phase(batch), Random(seed)
         assert (not phase) == self.session.over
-        order = [arm for arm, pulls in phase.items() for _ in range(pulls)]
+        order = list(Counter(phase).elements())
         random.shuffle(order)
         for arm in order[: round(share * len(order))]:
             self.tell(arm, random.gauss(arm / 10, 1))
@@ -143,12 +124,12 @@ class Calls(RuleBasedStateMachine):
         if enough:
             assert len(self.session.certificate(noise).lower) == len(rows)
         else:
-            self.refused(SettingError, self.session.certificate, noise)
+            self.refused(errors.SettingError, self.session.certificate, noise)
         assert pickle.loads(before) == self.session
 
     # --- illegal calls ---
 
-    def refused(self, error: type[LatebloomerError], call, *given):
+    def refused(self, error: type[errors.LatebloomerError], call, *given):
         before = pickle.dumps(self.session)
         with pytest.raises(error):
             call(*given)
@@ -157,32 +138,34 @@ class Calls(RuleBasedStateMachine):
     @rule(data=st.data(), reward=bad_rewards)
     def tell_what_is_no_reward(self, data, reward):
         arm = data.draw(st.integers(0, len(self.session.names) - 1))
-        self.refused(RewardError, self.session.tell, arm, reward)
+        self.refused(errors.RewardError, self.session.tell, arm, reward)
 
     @rule(arm=bad_arms, reward=rewards)
     def tell_what_is_no_arm(self, arm, reward):
-        self.refused(ArmError, self.session.tell, arm, reward)
-        self.refused(ArmError, self.session.explain, arm)
+        self.refused(errors.ArmError, self.session.tell, arm, reward)
+        self.refused(errors.ArmError, self.session.explain, arm)
 
     @rule(data=st.data(), reward=rewards)
     def tell_what_was_not_handed_out(self, data, reward):
         others = sorted(set(range(len(self.session.names))) - set(self.session.ask_phase()))
         if others:
-            self.refused(TellError, self.session.tell, data.draw(st.sampled_from(others)), reward)
+            self.refused(
+                errors.TellError, self.session.tell, data.draw(st.sampled_from(others)), reward
+            )
 
     @rule(batch=bad_batches)
     def ask_for_a_bad_batch(self, batch):
-        self.refused(SettingError, self.session.ask_phase, batch)
+        self.refused(errors.SettingError, self.session.ask_phase, batch)
 
     @precondition(lambda self: self.session.over)
     @rule()
     def ask_after_the_end(self):
-        self.refused(TellError, self.session.ask)
+        self.refused(errors.TellError, self.session.ask)
 
     @precondition(lambda self: self.session.spent == 0)
     @rule()
     def recommend_before_the_first_reward(self):
-        self.refused(NoScoresYet, self.session.recommend)
+        self.refused(errors.NoScoresYet, self.session.recommend)
 
     # --- what holds at every moment ---
 

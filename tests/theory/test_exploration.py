@@ -8,17 +8,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from test_complexity import setting_a
 
+from latebloomer import theory
 from latebloomer.errors import SettingError
-from latebloomer.theory import (
-    NoExploration,
-    best_arm,
-    exploration_limit,
-    exploration_limit_polynomial,
-    gaps,
-    smallest_c,
-    theory_exploration,
-    y_bound,
-)
 from latebloomer.theory import rising_ucbe_bounds as rising_ucbe
 
 
@@ -51,10 +42,10 @@ exploration = st.floats(-7, 1).map(lambda x: 10**x)
 @given(random_curves, exploration, st.sampled_from([0.1, 0.25, 0.4]))
 def test_y_is_what_its_definition_says(curves, a, window):
     budget = curves.shape[1]
-    found = y_bound(a, curves, budget, noise=0.003, window=window)
+    found = theory.y_bound(a, curves, budget, noise=0.003, window=window)
     wanted = [
         y_by_definition(curve, gap, a, budget, 0.003, window)
-        for curve, gap in zip(curves, gaps(curves, budget), strict=True)
+        for curve, gap in zip(curves, theory.gaps(curves, budget), strict=True)
     ]
     assert found.tolist() == wanted
 
@@ -65,11 +56,11 @@ def test_the_limit_is_the_largest_exploration_that_leaves_room(curves, iota, win
     budget = curves.shape[1]
 
     def room(a: float) -> float:
-        y = y_bound(a, curves, budget, 0.003, window)
-        return round((1 - iota) * budget, 9) - (y.sum() - y[best_arm(curves, budget)])
+        y = theory.y_bound(a, curves, budget, 0.003, window)
+        return round((1 - iota) * budget, 9) - (y.sum() - y[theory.best_arm(curves, budget)])
 
-    limit = exploration_limit(curves, budget, 0.003, window, iota)
-    if isinstance(limit, NoExploration):
+    limit = theory.exploration_limit(curves, budget, 0.003, window, iota)
+    if isinstance(limit, theory.NoExploration):
         assert limit.bracket <= 0 and room(0.0) <= 0
     else:
         assert room(limit) > 0 >= room(math.nextafter(limit, math.inf))
@@ -79,20 +70,22 @@ def test_the_limit_by_hand_for_two_arms_that_stand_still():
     # T = 40, Delta = 1/2, sigma = 1/10, eps = 1/4: y = 40 has h = 10, and 8 sqrt(a / 1000) >= 1/2
     # first holds at a = 1000/256. With iota = 1/2 the count may not reach 20: h = 5, a = 125/256.
     flat = [[0.75] * 40, [0.25] * 40]
-    assert exploration_limit(flat, 40, 0.1, 0.25) == pytest.approx(1000 / 256)
-    assert exploration_limit(flat, 40, 0.1, 0.25, iota=0.5) == pytest.approx(125 / 256)
-    assert exploration_limit(flat, 40, 0.0, 0.25) == math.inf  # nothing to explore against
-    assert isinstance(exploration_limit(flat, 40, 0.1, 0.25, iota=1.0), NoExploration)
+    assert theory.exploration_limit(flat, 40, 0.1, 0.25) == pytest.approx(1000 / 256)
+    assert theory.exploration_limit(flat, 40, 0.1, 0.25, iota=0.5) == pytest.approx(125 / 256)
+    assert theory.exploration_limit(flat, 40, 0.0, 0.25) == math.inf  # nothing to explore against
+    assert isinstance(
+        theory.exploration_limit(flat, 40, 0.1, 0.25, iota=1.0), theory.NoExploration
+    )
 
 
 def test_corollary_1_by_hand():
     # beta = 2: q = 3/2. T = 1000, gaps 1 and 1/8: H_{1,2/3} = 1 + 4 = 5; (10 - 2)/5 = 1.6;
     # 1.6^1.5 = 2.02386; c (1/2)^-2 = 0.25 * 4 = 1; a* = (1/64) / (4/4) * 1.02386^2 = 0.01637948
-    found = exploration_limit_polynomial([0, 1, 0.125], 1000, 0.5, 0.25, beta=2, c=0.25)
+    found = theory.exploration_limit_polynomial([0, 1, 0.125], 1000, 0.5, 0.25, beta=2, c=0.25)
     assert found == pytest.approx((1.6**1.5 - 1) ** 2 / 64)
     assert found == pytest.approx(0.01637948, rel=1e-5)
     # beta = 5/4: q = beta. T = 32^5, so T^(1 - 4/5) = 32; gaps 1: H = 2; (32 - 2)/2 = 15
-    found = exploration_limit_polynomial([0, 1, 1], 32**5, 0.5, 0.25, beta=1.25, c=1)
+    found = theory.exploration_limit_polynomial([0, 1, 1], 32**5, 0.5, 0.25, beta=1.25, c=1)
     assert found == pytest.approx((15**1.25 - 2**1.25) ** 2 / 64)
 
 
@@ -104,19 +97,18 @@ def test_corollary_1_by_hand():
     st.integers(1, 4000),
 )
 def test_no_exploration_names_the_first_budget_that_would_do(g, beta, c, iota, budget):
-    found = exploration_limit_polynomial([0, *g], budget, 0.1, 0.25, beta, c, iota)
-    if isinstance(found, NoExploration):
-        assert found.bracket <= 0
-        first = found.smallest_budget
-        if first is not None and first < 10**12:
-            at = [
-                exploration_limit_polynomial([0, *g], t, 0.1, 0.25, beta, c, iota)
-                for t in (first - 1, first)
-            ]
-            assert first > budget and at[1] > 0
-            assert isinstance(at[0], NoExploration)
-    else:
+    def limit(budget):
+        return theory.exploration_limit_polynomial([0, *g], budget, 0.1, 0.25, beta, c, iota)
+
+    found = limit(budget)
+    if not isinstance(found, theory.NoExploration):
         assert found > 0
+        return
+    first = found.smallest_budget
+    assert found.bracket <= 0
+    if first is not None and first < 10**12:
+        assert first > budget and limit(first) > 0
+        assert isinstance(limit(first - 1), theory.NoExploration)
 
 
 @settings(max_examples=60)
@@ -131,11 +123,11 @@ def test_no_exploration_names_the_first_budget_that_would_do(g, beta, c, iota, b
 def test_the_closed_form_is_never_above_the_limit_itself(g, beta, c, iota, budget, window):
     """Cor. 1 follows from Thm 1 for curves with gamma(n) <= c n^-beta, here with equality."""
     assume(budget ** (2 / 3) > 1 + max(1 / window, 1 / (1 - 2 * window)))
-    closed = exploration_limit_polynomial([0, *g], budget, 0.01, window, beta, c, iota)
-    assume(not isinstance(closed, NoExploration))
+    closed = theory.exploration_limit_polynomial([0, *g], budget, 0.01, window, beta, c, iota)
+    assume(not isinstance(closed, theory.NoExploration))
     curves = curves_to([1.0, *(1 - x for x in g)], budget, beta, c)
-    limit = exploration_limit(curves, budget, 0.01, window, iota)
-    assert not isinstance(limit, NoExploration)
+    limit = theory.exploration_limit(curves, budget, 0.01, window, iota)
+    assert not isinstance(limit, theory.NoExploration)
     assert limit >= closed * (1 - 1e-9)
 
 
@@ -145,19 +137,21 @@ def test_the_share_iota_belongs_outside_the_power():
     curves = curves_to([1.0, 0.5], budget, beta, c)
     ratio = (((1 - iota) * budget) ** (1 - 1 / beta) - 1) / 0.5 ** (-1 / beta)
     as_proved = window**3 / (4 * noise**2) * (ratio**beta - c * 0.5**-beta) ** 2
-    assert y_bound(as_proved, curves, budget, noise, window)[1] > 2 * (1 - iota) * budget
-    ours = exploration_limit_polynomial([0, 0.5], budget, noise, window, beta, c, iota)
-    assert y_bound(ours, curves, budget, noise, window)[1] < (1 - iota) * budget
+    assert theory.y_bound(as_proved, curves, budget, noise, window)[1] > 2 * (1 - iota) * budget
+    ours = theory.exploration_limit_polynomial([0, 0.5], budget, noise, window, beta, c, iota)
+    assert theory.y_bound(ours, curves, budget, noise, window)[1] < (1 - iota) * budget
 
 
 @pytest.mark.parametrize("budget", [100, 400, 1600, 3200])
 def test_setting_a_has_no_closed_form_up_to_3200(budget):
     """The bracket is negative, whatever `a` the published experiments used."""
     curves = setting_a(3200)
-    c = smallest_c(curves, 1.3)
+    c = theory.smallest_c(curves, 1.3)
     assert 0.80 < c < 0.81  # 37 n^1.3 / ((37+n)(38+n)), largest near n = 69
-    found = exploration_limit_polynomial(gaps(curves, budget), budget, 0.01, 0.25, 1.3, c)
-    assert isinstance(found, NoExploration) and found.bracket < 0
+    found = theory.exploration_limit_polynomial(
+        theory.gaps(curves, budget), budget, 0.01, 0.25, 1.3, c
+    )
+    assert isinstance(found, theory.NoExploration) and found.bracket < 0
     assert found.smallest_budget > 10**6
 
 
@@ -175,13 +169,13 @@ def test_theorem_1s_limit_exists_where_the_closed_form_does_not(
     curves, before, first, at_first, at_3200
 ):
     """Eq. (ucb_can_be_learned) with every y tried: it holds at a*(0) and fails just above."""
-    none = exploration_limit(curves(before), before, 0.01, 0.25)
-    assert isinstance(none, NoExploration) and none.bracket <= 0
+    none = theory.exploration_limit(curves(before), before, 0.01, 0.25)
+    assert isinstance(none, theory.NoExploration) and none.bracket <= 0
     for budget, wanted in ((first, at_first), (3200, at_3200)):
         means = curves(budget)
-        limit = exploration_limit(means, budget, 0.01, 0.25)
+        limit = theory.exploration_limit(means, budget, 0.01, 0.25)
         assert limit == pytest.approx(wanted, rel=2e-3)
-        rivals = list(zip(means, gaps(means, budget), strict=True))[1:]
+        rivals = list(zip(means, theory.gaps(means, budget), strict=True))[1:]
         small, large = (
             sum(y_by_definition(*rival, a, budget, 0.01, 0.25) for rival in rivals)
             for a in (limit * (1 - 1e-9), limit * (1 + 1e-9))
@@ -192,7 +186,7 @@ def test_theorem_1s_limit_exists_where_the_closed_form_does_not(
 def test_error_and_regret_bounds_by_hand():
     # 2 * 1000 * 5 * e^-10 = .45400; the a for delta = .05 is 10 log(200000) = 122.06
     assert rising_ucbe.error_bound(5, 1000, 100) == pytest.approx(0.453999, rel=1e-5)
-    assert theory_exploration(5, 1000, 0.05) == pytest.approx(10 * math.log(2e5))
+    assert theory.theory_exploration(5, 1000, 0.05) == pytest.approx(10 * math.log(2e5))
     # best curve 0, 1/2, 3/4, 7/8: iota = 1/4 reads it at pull 1, iota = 3/4 at pull 3
     curves = [[0, 0.5, 0.75, 0.875], [0.2] * 4]
     assert rising_ucbe.simple_regret_bound(curves, 4, math.inf, iota=0.25) == 0.875
@@ -214,8 +208,6 @@ def test_the_polynomial_regret_bound_is_never_below_the_one_from_the_curves(beta
 def test_bad_input_is_named():
     flat = [[1.0] * 9, [0.0] * 9]
     with pytest.raises(SettingError, match=r"in \(0, 0.5\)"):
-        exploration_limit(flat, 9, 0.1, 0.5)
-    with pytest.raises(SettingError, match="arms=0"):
-        theory_exploration(0, 100, 0.5)
+        theory.exploration_limit(flat, 9, 0.1, 0.5)
     with pytest.raises(SettingError, match="no curve has a pull 0"):
         rising_ucbe.simple_regret_bound(flat, 9, 1.0, 0.1)

@@ -28,66 +28,57 @@ def test_the_condition_of_theorem_2_by_hand():
     assert found.bias == (0.625,) and found.allowed == ((1 - 2**-10) / 2,)
     assert not found.holds and found.failing == (1,)
     assert rising_sr.phase_condition(curves, 10, window=0.5).bias == (1.25,)
-
-
-def test_a_phase_without_pulls_never_satisfies_theorem_2():
-    assert rising_sr.phase_condition([[0.9] * 5, [0.1] * 5], 2, 0.25).bias == (math.inf,)
-    assert not round_robin_window.bias_condition([[0.9] * 5, [0.1] * 5], 1, 0.25)
+    for budget in (200, 800, 3200):  # setting A never satisfies it
+        assert rising_sr.phase_condition(setting_a(3200), budget, 0.25).failing == (1, 2, 3, 4)
+    flat = [[0.9] * 5, [0.1] * 5]  # nor does a phase without pulls
+    assert rising_sr.phase_condition(flat, 2, 0.25).bias == (math.inf,)
+    assert not round_robin_window.bias_condition(flat, 1, 0.25)
     assert round_robin_window.proved_error_bound([0, 0.8], 1, 0.1, 0.25) == 1
 
 
-def test_setting_a_never_satisfies_theorem_2_up_to_3200():
-    for budget in (200, 800, 3200):
-        assert rising_sr.phase_condition(setting_a(3200), budget, 0.25).failing == (1, 2, 3, 4)
-
-
 @settings(max_examples=60)
-@given(some_gaps, st.floats(1.3, 3), st.floats(0.001, 0.3), st.integers(20, 5000), windows)
-def test_corollary_2_implies_the_condition_of_theorem_2(g, beta, c, budget, window):
-    assume(budget >= rising_sr.minimum_budget([0, *g], window, beta, c))
-    curves = curves_to([1.0, *(1 - x for x in g)], budget, beta, c)
-    assert rising_sr.phase_condition(curves, budget, window).holds
+@given(some_gaps, st.floats(1.3, 3), st.floats(0.001, 0.3), st.integers(5, 1000), windows)
+def test_budgets_of_corollary_2_and_of_round_robin_imply_their_conditions(
+    g, beta, c, each, window
+):
+    arms, tested = len(g) + 1, 0
+    for bounds, budget, condition in (
+        (rising_sr, each * arms + each % arms, rising_sr.phase_condition),
+        (round_robin_window, each * arms, round_robin_window.bias_condition),  # N = T/K is whole
+    ):
+        if budget >= bounds.minimum_budget([0, *g], window, beta, c):
+            tested += 1
+            found = condition(
+                curves_to([1.0, *(1 - x for x in g)], budget, beta, c), budget, window
+            )
+            assert getattr(found, "holds", found)
+    assume(tested)
 
 
-@settings(max_examples=60)
-@given(some_gaps, st.floats(1.3, 3), st.floats(0.001, 0.3), st.integers(5, 800), windows)
-def test_the_budget_of_round_robin_implies_its_condition(g, beta, c, each, window):
-    budget = each * (len(g) + 1)  # the lemma takes N = T/K whole
-    assume(budget >= round_robin_window.minimum_budget([0, *g], window, beta, c))
-    curves = curves_to([1.0, *(1 - x for x in g)], budget, beta, c)
-    assert round_robin_window.bias_condition(curves, budget, window)
-
-
-def test_minimum_budgets_where_an_arm_ties_and_where_nothing_rises():
+def test_bounds_where_an_arm_ties_where_nothing_rises_and_without_noise():
     assert rising_sr.minimum_budget([0, 1, 1], 0.5, 2, 1e-9) == 6  # 2K
     for bounds in (rising_sr, round_robin_window):
         assert bounds.minimum_budget([0, 0, 1], 0.5, 2, 0.125) == math.inf
-
-
-def test_error_bounds_by_hand():
-    # R-SR, K = 3, T = 67: (1/4)/(8/16) * 64/(4/3 * 32) = 3/4 with H_2 = max(2 * 16, 3 * 4) = 32
-    assert rising_sr.error_bound([0, 0.25, 0.5], 67, 0.25, 0.25) == pytest.approx(
-        3 * math.exp(-0.25 * 16 / 8 * 64 / (4 / 3 * 32))
-    )
-    # N = 16, 24: h = 4, 6; Delta^2/sigma^2 = 1 and 4: e^(-16/16) + e^(-24/16) + e^(-6/16)
-    assert phase_lengths(3, 67) == [16, 24]
-    assert rising_sr.proved_error_bound([0, 0.25, 0.5], 67, 0.25, 0.25) == pytest.approx(
-        math.exp(-1) + math.exp(-1.5) + math.exp(-0.375)
-    )
-    # RR-SW, T = 48: 2 exp(-(1/4) 48 / (8 * 3) * 1); h = 4: e^(-4/16) + e^(-16/16)
-    assert round_robin_window.error_bound([0, 0.25, 0.5], 48, 0.25, 0.25) == pytest.approx(
-        2 * math.exp(-0.5)
-    )
-    assert round_robin_window.proved_error_bound([0, 0.25, 0.5], 48, 0.25, 0.25) == pytest.approx(
-        math.exp(-0.25) + math.exp(-1)
-    )
-
-
-def test_without_noise_a_gap_is_always_seen_and_a_tie_never():
-    for bounds in (rising_sr, round_robin_window):
         assert bounds.error_bound([0, 0.5], 50, 0.0, 0.25) == 0
         assert bounds.proved_error_bound([0, 0.5], 50, 0.0, 0.25) == 0
         assert bounds.proved_error_bound([0, 0.0], 50, 0.1, 0.25) == 1
+
+
+def test_error_bounds_by_hand():
+    gaps, noise, window = [0, 0.25, 0.5], 0.25, 0.25
+
+    def found(bound, budget):
+        return pytest.approx(bound(gaps, budget, noise, window))
+
+    # R-SR, K = 3, T = 67: (1/4)/(8/16) * 64/(4/3 * 32) = 3/4 with H_2 = max(2 * 16, 3 * 4) = 32
+    assert found(rising_sr.error_bound, 67) == 3 * math.exp(-0.75)
+    # N = 16, 24: h = 4, 6; Delta^2/sigma^2 = 1 and 4: e^(-16/16) + e^(-24/16) + e^(-6/16)
+    assert phase_lengths(3, 67) == [16, 24]
+    proved = math.exp(-1) + math.exp(-1.5) + math.exp(-0.375)
+    assert found(rising_sr.proved_error_bound, 67) == proved
+    # RR-SW, T = 48: 2 exp(-(1/4) 48 / (8 * 3) * 1); h = 4: e^(-4/16) + e^(-16/16)
+    assert found(round_robin_window.error_bound, 48) == 2 * math.exp(-0.5)
+    assert found(round_robin_window.proved_error_bound, 48) == math.exp(-0.25) + math.exp(-1)
 
 
 def beaten(curves, best, rival, pulls, noise, window):

@@ -24,14 +24,12 @@ HERE = f"127.0.0.1:{PORT}"
 
 @pytest.fixture
 def app(tmp_path):
-    slow, quick = (
-        lambda best=best: (best * n / (n + 5) for n in range(1, 99)) for best in (1, 0.5)
-    )
-    folder = tmp_path / "races"
-    folder.mkdir()
-    for path in (folder / "race.db", tmp_path / "outside.db"):
-        race({"slow": slow, "quick": quick}, 60, journal=path, progress=False)
-    return app_of(Watch(folder, SECRET), PORT)
+    best = {"slow": 1, "quick": 0.5}
+    learners = {k: lambda b=b: (b * n / (n + 5) for n in range(1, 99)) for k, b in best.items()}
+    (tmp_path / "races").mkdir()
+    for path in (tmp_path / "races" / "race.db", tmp_path / "outside.db"):
+        race(learners, 60, journal=path, progress=False)
+    return app_of(Watch(tmp_path / "races", SECRET), PORT)
 
 
 def ask(app, path, method="GET", host=HERE, **headers):
@@ -46,9 +44,7 @@ def ask(app, path, method="GET", host=HERE, **headers):
 
     pairs = {"host": host} | {name.replace("_", "-"): text for name, text in headers.items()}
     scope = {
-        "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": method,
-        "path": path, "raw_path": path.encode(), "root_path": "", "query_string": b"",
-        "scheme": "http", "server": ("127.0.0.1", PORT), "client": ("127.0.0.1", 1),
+        "type": "http", "method": method, "path": path, "query_string": b"", "scheme": "http",
         "headers": [(name.encode(), text.encode()) for name, text in pairs.items()],
     }  # fmt: skip
     asyncio.run(app(scope, receive, send))
@@ -106,9 +102,9 @@ def test_without_the_secret_or_beyond_the_folder_there_is_nothing(app, path):
     assert leads_back == path.startswith(f"/{SECRET}/")
 
 
-@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH"])
-def test_nothing_can_be_sent_to_it(app, method):
-    assert ask(app, f"/{SECRET}/", method)[0] == 405
+def test_nothing_can_be_sent_to_it(app):
+    sent = [ask(app, f"/{SECRET}/", method)[0] for method in ("POST", "PUT", "DELETE", "PATCH")]
+    assert sent == [405] * 4
 
 
 def test_what_cannot_be_served_says_why(tmp_path, monkeypatch):

@@ -12,6 +12,7 @@ import typer
 from typer.core import TyperCommand
 
 from latebloomer.cli import journal_commands as j
+from latebloomer.cli import options as o
 from latebloomer.cli import race_commands as r
 from latebloomer.cli import simulation_commands as s
 from latebloomer.cli.options import say
@@ -103,5 +104,23 @@ def with_options(text: str, command: Callable[..., None]) -> str:
     return re.sub(rf"\b({names})=(?=([^\s.,)]|\.\.)?)", option, text)
 
 
+def with_options_of(command: Callable[..., None]) -> None:
+    """Make a command's parameters options with help; those of `carry_out` stand for `**shared`.
+
+    The texts are in the docstrings of the command, of `carry_out`, and of `race`.
+    """
+    texts = o.texts_in(r.race) | o.texts_in(r.carry_out) | o.texts_in(command)
+    own = list(inspect.signature(command, eval_str=True).parameters.values())
+    if own and own[-1].kind is inspect.Parameter.VAR_KEYWORD:
+        shared = inspect.signature(r.carry_out, eval_str=True).parameters.values()
+        own[-1:] = [
+            one.replace(kind=own[0].kind) for one in shared if one.kind is one.KEYWORD_ONLY
+        ]
+    options = [o.as_option(one, texts[one.name]) for one in own]
+    command.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]
+
+
 for command in COMMANDS:
-    app.command(cls=CommandWithPanels)(with_exit_code(command))
+    with_options_of(command)
+    about = (inspect.getdoc(command) or "").partition(o.SECTION)[0]
+    app.command(cls=CommandWithPanels, help=about)(with_exit_code(command))

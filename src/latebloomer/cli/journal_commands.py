@@ -21,24 +21,28 @@ from latebloomer.racing.journal import RACES
 if TYPE_CHECKING:
     from latebloomer.racing.journal.listing import ListedRace
 
-LATEST_HELP = "Journal of the race, or folder whose latest journal is meant. Default: races/."
-FOLDER_HELP = "Folder of the journals."
-PLACE_HELP = (
-    "Journal, or folder of journals. Default: races/ if it exists, else the current folder."
-)
-LatestJournal = Annotated[Path | None, typer.Argument(metavar="[JOURNAL]", help=LATEST_HELP)]
+LatestJournal = Annotated[Path | None, typer.Argument(metavar="[JOURNAL]")]
 
 
 def races(
-    folder: Annotated[Path, typer.Argument(metavar="[FOLDER]", help=FOLDER_HELP)] = Path(RACES),
-    clean_up: Annotated[bool, o.flag("clean")] = False,
-    json: Annotated[bool, o.flag("json")] = False,
+    folder: Annotated[Path, typer.Argument(metavar="[FOLDER]")] = Path(RACES),
+    clean_up: Annotated[bool, typer.Option("--clean")] = False,
+    json: bool = False,
 ) -> None:
     """List the races of a folder, the latest last.
 
     Each has its state, learners, pulls, size and verdict. Checkpoints of learners that lost are
     kept, because a race may be extended; --clean removes those of finished races.
+
+    Parameters
+    ----------
+    folder
+        Folder of the journals.
+    clean_up
+        Remove the checkpoints of all learners but the winners of finished races.
     """
+    from rich.filesize import decimal
+
     from latebloomer.racing.journal.listing import clean, list_races
 
     cleaned = list(clean(folder)) if clean_up else []
@@ -51,7 +55,7 @@ def races(
     if cleaned:
         learners, freed = (sum(getattr(c, of) for c in cleaned) for of in ("learners", "bytes"))
         which = f"the checkpoints of {learners} learners that lost"
-        say(f"Removed {which}, in {len(cleaned)} finished races: {_size(freed)}.")
+        say(f"Removed {which}, in {len(cleaned)} finished races: {decimal(freed)}.")
     elif clean_up:
         say("Nothing to remove: no finished race has checkpoints of learners that lost.")
     say(_table(found) if found else f"No races in {folder}.")
@@ -67,6 +71,8 @@ def _table(found: list[ListedRace]) -> str:
 
 
 def _row(race: ListedRace) -> list[str]:
+    from rich.filesize import decimal
+
     of = f" of {race.budget}" if race.budget is not None and race.pulls < race.budget else ""
     verdict = race.wrong or ""
     if not verdict and race.winner is not None and race.score is not None:
@@ -74,27 +80,21 @@ def _row(race: ListedRace) -> list[str]:
     return [
         one_line(Path(race.path).name), race.state,
         f"{datetime.fromtimestamp(race.written):%Y-%m-%d %H:%M}", str(len(race.learners)),
-        f"{race.pulls}{of}", _size(race.bytes),
-        _size(race.checkpoint_bytes) if race.checkpoint_bytes else "-", one_line(verdict),
+        f"{race.pulls}{of}", decimal(race.bytes),
+        decimal(race.checkpoint_bytes) if race.checkpoint_bytes else "-", one_line(verdict),
     ]  # fmt: skip
 
 
-def _size(count: int) -> str:
-    """Return a number of bytes in the unit that fits.
+def report(journal: LatestJournal = None, out: Path | None = None) -> None:
+    """Write the HTML report of a race, finished or not.
 
-    >>> _size(0), _size(32768), _size(5 * 10**9)
-    ('0 B', '33 kB', '5 GB')
+    Parameters
+    ----------
+    journal
+        Journal of the race, or folder whose latest journal is meant. Default: races/.
+    out
+        File to write. Default: next to the journal.
     """
-    size, units = float(count), ["B", "kB", "MB", "GB", "TB"]
-    while size >= 999.5 and len(units) > 1:
-        size, units = size / 1000, units[1:]
-    return f"{size:.3g} {units[0]}" if size < 10 else f"{size:.0f} {units[0]}"
-
-
-def report(
-    journal: LatestJournal = None, out: Annotated[Path | None, o.text("report.out")] = None
-) -> None:
-    """Write the HTML report of a race, finished or not."""
     from latebloomer.racing.api import read_verdict
     from latebloomer.racing.journal.listing import journal_at
 
@@ -105,7 +105,7 @@ def report(
             read_verdict(found).report(file)
         except AllFailed:
             from latebloomer.page.race_html import race_html
-            from latebloomer.watch.followed_race import FollowedRace
+            from latebloomer.watch.live_page import FollowedRace
 
             followed = FollowedRace(found)
             followed.update()
@@ -116,13 +116,21 @@ def report(
 
 def show(
     journal: LatestJournal = None,
-    verbose: Annotated[bool, o.flag("verbose")] = False,
-    follow: Annotated[bool, o.flag("follow")] = False,
-    json: Annotated[bool, o.flag("json")] = False,
+    verbose: bool = False,
+    follow: bool = False,
+    json: bool = False,
 ) -> None:
-    """Show the standings of a race, also while it runs."""
+    """Show the standings of a race, also while it runs.
+
+    Parameters
+    ----------
+    journal
+        Journal of the race, or folder whose latest journal is meant. Default: races/.
+    follow
+        Redraw while the race runs; with --json, print one line for each change.
+    """
     from latebloomer.racing.api import read_verdict
-    from latebloomer.racing.following import follow as verdicts
+    from latebloomer.racing.run_race import follow as verdicts
 
     try:
         if not follow:
@@ -138,10 +146,18 @@ def show(
 
 
 def repair(
-    journal: Annotated[Path, typer.Argument(metavar="JOURNAL", help="Journal of the race.")],
-    out: Annotated[Path | None, o.text("repair.out")] = None,
+    journal: Annotated[Path, typer.Argument(metavar="JOURNAL")],
+    out: Path | None = None,
 ) -> None:
-    """Copy the intact beginning of a damaged journal to a new file."""
+    """Copy the intact beginning of a damaged journal to a new file.
+
+    Parameters
+    ----------
+    journal
+        Journal of the race.
+    out
+        New file. Default: NAME.repaired.db next to the journal.
+    """
     from latebloomer.racing.journal.files import repair as copy_intact
 
     new = out or journal.with_name(f"{journal.stem}.repaired{journal.suffix}")
@@ -159,14 +175,23 @@ def repair(
 
 
 def watch(
-    place: Annotated[Path | None, typer.Argument(metavar="[PLACE]", help=PLACE_HELP)] = None,
-    port: Annotated[int, o.count("Port to listen on; 0 picks a free one.", 0, 65535)] = 0,
-    exit_after_idle: Annotated[float | None, o.number("exit_after_idle")] = None,
+    place: Annotated[Path | None, typer.Argument(metavar="[PLACE]")] = None,
+    port: Annotated[int, o.count(0, 65535)] = 0,
+    exit_after_idle: float | None = None,
 ) -> None:
     """Watch races in a browser while they run.
 
     Its URL is printed; Ctrl-C ends it. The page is read-only and served on 127.0.0.1 only. Set
     LATEBLOOMER_WATCH_TOKEN and --port to keep its URL across restarts.
+
+    Parameters
+    ----------
+    place
+        Journal, or folder of journals. Default: races/ if it exists, else the current folder.
+    port
+        Port to listen on; 0 picks a free one.
+    exit_after_idle
+        Exit this many seconds after the last race and the last tab ended.
     """
     from latebloomer.watch.server import serve
 

@@ -1,16 +1,19 @@
-"""The options of all commands: their help texts by panel, and what values they take."""
+"""The options of all commands: their help by panel, what values they take, what they write."""
 
 from __future__ import annotations
 
+import inspect
 import math
+import re
 import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar, get_args
 
 import typer
+from typer.models import OptionInfo
 
 from latebloomer._util.atomic_files import need_different, need_writable
 from latebloomer._util.text import printable
@@ -19,134 +22,71 @@ from latebloomer.policies.registry import MAIN
 
 Number = TypeVar("Number", int, float)
 KNOWN = f"auto, {', '.join(MAIN)}. `latebloomer policies` lists all."
+SECTION = "\n\nParameters\n----------\n"  # of a docstring
 RUNNERS = ("local", "isolated", "ray")
 
-# By panel of the help; "resume.budget" is the option --budget of resume where its text differs.
-HELP = {
-    "Budget": {
-        "trainings": "Budget in full trainings. Give one of --trainings, --budget and --seconds.",
-        "budget": "Budget in pulls, over all learners. One pull is one step, or a fraction of a "
-        "full training with --full-steps.",
-        "seconds": "Budget in seconds of wall-clock time.",
-        "full_steps": "Steps in a full training: 200 for all, or net=3600,forest=200. Default: "
-        "each learner's `full_steps` attribute.",
-        "pulls_per_training": "Pulls in a full training. Default: 100, or the shortest training's "
-        "steps if 10 to 99.",
-        "winner_share": "Fraction of the budget reserved for training the winner further.",
-        "plan.budget": "Budget in pulls, over all learners.",
-        "plan.trainings": "Budget in full trainings of 100 pulls. Give --trainings or --budget.",
-        "resume.budget": "New total budget in pulls, including pulls already spent.",
-        "resume.trainings": "New total budget in full trainings.",
-        "resume.seconds": "New total time in seconds, including the time already spent.",
-        "resume.full_steps": "Steps in a full training of the added learners, as in `race`.",
-        "simulate.budget": "Budget in pulls, over all arms; several separated by commas.",
-        "bench.budgets": "Budgets in full trainings, separated by commas.",
-    },
-    "Policy": {
-        "policy": "Rule that decides which learner trains next and which is dropped: NAME or "
-        f"NAME:SETTING=VALUE,... of {KNOWN}",
-        "policies": f"Policies separated by commas, each NAME or NAME:SETTING=VALUE,...: {KNOWN}",
-        "bench.policies": "Policies separated by commas. Default: all that need no settings.",
-        "horizon": "Pulls at which learners are compared. Default: the budget or a full training.",
-        "resume.horizon": "New number of pulls at which learners are compared.",
-        "min_pulls": "Pulls every learner gets before any can be dropped.",
-        "stop": "Stop early. `certified`: once the winner is proved best (95 %).",
-        "maximize": "Whether higher scores are better, or lower ones.",
-        "seed": "Random seed for the policy and for learners that take a seed.",
-        "revive": "Let dropped learners rejoin if the new plan would have kept them.",
-        "add": "Name of a learner to add; repeat for several.",
-    },
-    "Files": {
-        "journal": "Journal of every pull: a file, or a folder ending in / for a new file.",
-        "if_exists": "If the journal holds a race: error, resume, or new (a new file next to it).",
-        "report": "Write an HTML report to this file.",
-        "save": "Pickle the trained winner to this file.",
-        "report.out": "File to write. Default: next to the journal.",
-        "repair.out": "New file. Default: NAME.repaired.db next to the journal.",
-        "simulate.out": "Results file. If it exists, only missing runs are simulated.",
-    },
-    "Faults": {
-        "timeout": "Give up on a pull after this many seconds and count it as failed.",
-        "retries": "Times to retry a failed pull before the learner counts as failed.",
-        "checkpoint_every": "Save each learner every N pulls. Default: if 20 s would be lost.",
-        "isolate": "Run each learner in its own process, so that a crash ends only that learner.",
-        "max_in_memory": "Maximum number of learners in memory; the others wait in checkpoints.",
-    },
-    "Ray": {
-        "runner": "Where pulls run: local (this process), isolated (one local process per "
-        "learner) or ray (one Ray actor per learner).",
-        "resume.runner": "Where pulls run: local, isolated or ray. Default: as recorded, unless "
-        "another option of the runner is given.",
-        "engine": "Where runs are simulated: local, or ray for tasks on a cluster.",
-        "address": "Ray cluster: auto or ray://host:10001. Default: `RAY_ADDRESS`, or start one.",
-        "storage": "Checkpoint folder or URL for all Ray nodes. Default: next to the journal.",
-        "cpus": "CPUs for one learner.",
-        "gpus": "GPUs for one learner.",
-    },
-    "Output": {
-        "watch": "Serve a live page on this machine and print its URL.",
-        "json": "Print one JSON object.",
-        "quiet": "Show no progress.",
-        "verbose": "Print the full verdict: every learner, reason and warning.",
-        "follow": "Redraw while the race runs; with --json, print one line for each change.",
-    },
-    None: {
-        "clean": "Remove the checkpoints of all learners but the winners of finished races.",
-        "mode": "as-written or as-published.",
-        "exit_after_idle": "Exit this many seconds after the last race and the last tab ended.",
-        "problem": "paper-a, paper-b, imdb, one-riser:K=16:T=800, random:FAMILY:K=10:seed=3, or a "
-        "file of curves.",
-        "runs": "Runs of each policy at each budget.",
-        "method": "pulls: draw every reward; sums: draw window sums (Gaussian noise, fixed "
-        "plans); auto: sums if possible.",
-        "threads": "CPU threads. Default: all cores.",
-        "sets": "Sets separated by commas: lcdb11-linear, lcdb11-geometric, taskset, srb-imdb, "
-        "yahpo (these five: public), lcdb10 (real runs), random-FAMILY (six of them: random), "
-        "paper-a, paper-b, imdb (paper), or all.",
-        "arms": "Arms of the problems of taskset and yahpo: some of 8,16,32,64,128.",
-        "costs": "Compare the learners of lcdb10 within a time, per full training and per second.",
-    },
-}  # fmt: skip
-TEXTS = {name: (panel, text) for panel, texts in HELP.items() for name, text in texts.items()}
+PANELS = {  # of the help, and the options in each
+    "Budget": "trainings budget budgets seconds full_steps pulls_per_training winner_share",
+    "Policy": "policy policies baseline horizon min_pulls stop maximize seed revive add",
+    "Files": "journal if_exists report save out csv plot",
+    "Faults": "timeout retries checkpoint_every isolate max_in_memory",
+    "Ray": "runner engine address storage cpus gpus",
+    "Output": "watch json quiet verbose follow",
+}
+PANEL_OF = {name: panel for panel, names in PANELS.items() for name in names.split()}
 
 
-def text(name: str, *flags: str, panel: str | None = None, **more: Any) -> Any:
-    """Return the option of a name in `HELP`, or with this help text; it takes any text or path."""
-    panel, words = TEXTS.get(name, (panel, name))
-    return typer.Option(*flags, help=words, rich_help_panel=panel, **more)
+def texts_in(command: Callable[..., None]) -> dict[str, str]:
+    """Return what the docstring of a command says of its parameters."""
+    section = (inspect.getdoc(command) or "").partition(SECTION)[2]
+    found = re.findall(r"^(\w+)\n((?:    .+\n?)+)", section, re.MULTILINE)
+    return {name: " ".join(text.split()).replace("POLICIES", KNOWN) for name, text in found}
 
 
-def flag(name: str) -> Any:
-    """Return an option without a value."""
-    return text(name, f"--{name}")
+def as_option(parameter: inspect.Parameter, text: str) -> inspect.Parameter:
+    """Return a parameter with its help, and with a check by its type if it has no other."""
+    declared = parameter.annotation
+    kind, given = declared, getattr(declared, "__metadata__", ())
+    if given:
+        kind, (info,) = declared.__origin__, given
+    elif parameter.default is False:
+        info = typer.Option(f"--{parameter.name}")
+    else:
+        checks = {int: count, float: number}
+        kinds = [one for one in (kind, *get_args(kind)) if one in checks]
+        info = checks[kinds[0]]() if kinds else typer.Option()
+    info.help = text
+    if isinstance(info, OptionInfo):
+        info.rich_help_panel = PANEL_OF.get(parameter.name)
+    return parameter.replace(annotation=Annotated[kind, info])
 
 
-def count(name: str, least: int = 1, most: int = MOST, **more: Any) -> Any:
+def count(least: int = 1, most: int = MOST) -> Any:
     """Return an option that takes an integer in a range."""
     needed = f"at least {least}" + ("" if most == MOST else f" and at most {most}")
-    return _checked(name, lambda value: least <= value <= most, needed, **more)
+    return _checked(lambda value: least <= value <= most, needed)
 
 
-def number(name: str) -> Any:
+def number() -> Any:
     """Return an option that takes a finite number, at least 0."""
-    return _checked(name, lambda value: 0 <= value < math.inf, "finite and at least 0")
+    return _checked(lambda value: 0 <= value < math.inf, "finite and at least 0")
 
 
-def choice(name: str, *words: str) -> Any:
+def choice(*words: str) -> Any:
     """Return an option that takes one of some words."""
-    return _checked(name, lambda value: value in words, " or ".join(words))
+    return _checked(lambda value: value in words, " or ".join(words))
 
 
-def _checked(name: str, holds: Callable[[Any], bool], needed: str, **more: Any) -> Any:
+def _checked(holds: Callable[[Any], bool], needed: str) -> Any:
     def check(value: Any) -> Any:
         if value is not None and not holds(value):
             raise typer.BadParameter(f"{value} must be {needed}.")
         return value
 
-    return text(name, callback=check, **more)
+    return typer.Option(callback=check)
 
 
-def policies(name: str, **more: Any) -> Any:
+def policies() -> Any:
     """Return an option that takes one policy, or several separated by commas."""
     from latebloomer.policies.registry import default_or_named, split_policies
 
@@ -158,7 +98,7 @@ def policies(name: str, **more: Any) -> Any:
             raise typer.BadParameter(str(error)) from None
         return value
 
-    return text(name, callback=check, **more)
+    return typer.Option(callback=check)
 
 
 @contextmanager

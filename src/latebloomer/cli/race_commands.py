@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import shlex
 import sys
 from collections.abc import Callable
@@ -20,14 +19,6 @@ if TYPE_CHECKING:
     from latebloomer.racing.runners.contract import Runner
     from latebloomer.racing.verdict.verdict import Verdict
 
-LEARNERS_HELP = (
-    "Learners to race: `module:name` or `path/to/file.py:name`, a dict of learners or a function "
-    "that returns one."
-)
-RESUME_HELP = (
-    f"Journal of the race, if it is not the latest in {RACES}; then the learners, as in `race`."
-)
-
 
 def carry_out(
     call: Callable[..., Any],
@@ -36,24 +27,55 @@ def carry_out(
     runner: str | None,
     retries: int | None,
     *,
-    report: Annotated[Path | None, o.text("report")] = None,
-    save: Annotated[Path | None, o.text("save")] = None,
-    timeout: Annotated[float | None, o.number("timeout")] = None,
-    checkpoint_every: Annotated[int | None, o.count("checkpoint_every")] = None,
-    isolate: Annotated[bool, o.flag("isolate")] = False,
-    max_in_memory: Annotated[int | None, o.count("max_in_memory")] = None,
-    address: Annotated[str | None, o.text("address")] = None,
-    storage: Annotated[str | None, o.text("storage")] = None,
-    cpus: Annotated[float, o.number("cpus")] = 1.0,
-    gpus: Annotated[float, o.number("gpus")] = 0.0,
-    watch: Annotated[bool, o.flag("watch")] = False,
-    json: Annotated[bool, o.flag("json")] = False,
-    quiet: Annotated[bool, o.flag("quiet")] = False,
-    verbose: Annotated[bool, o.flag("verbose")] = False,
+    report: Path | None = None,
+    save: Path | None = None,
+    timeout: float | None = None,
+    checkpoint_every: int | None = None,
+    isolate: bool = False,
+    max_in_memory: int | None = None,
+    address: str | None = None,
+    storage: str | None = None,
+    cpus: float = 1.0,
+    gpus: float = 0.0,
+    watch: bool = False,
+    json: bool = False,
+    quiet: bool = False,
+    verbose: bool = False,
 ) -> None:
     """Run a race, print its verdict and write its files; the options are those of both commands.
 
     `call` receives the learners and the settings that these options make.
+
+    Parameters
+    ----------
+    report
+        Write an HTML report to this file.
+    save
+        Pickle the trained winner to this file.
+    timeout
+        Give up on a pull after this many seconds and count it as failed.
+    checkpoint_every
+        Save each learner every N pulls. Default: if 20 s would be lost.
+    isolate
+        Run each learner in its own process, so that a crash ends only that learner.
+    max_in_memory
+        Maximum number of learners in memory; the others wait in checkpoints.
+    address
+        Ray cluster: auto or ray://host:10001. Default: `RAY_ADDRESS`, or start one.
+    storage
+        Checkpoint folder or URL for all Ray nodes. Default: next to the journal.
+    cpus
+        CPUs for one learner.
+    gpus
+        GPUs for one learner.
+    watch
+        Serve a live page on this machine and print its URL.
+    json
+        Print one JSON object.
+    quiet
+        Show no progress.
+    verbose
+        Print the full verdict: every learner, reason and warning.
     """
     from latebloomer.racing.journal.journal import near
     from latebloomer.racing.learner import can_save
@@ -110,40 +132,72 @@ def runner_at(name: str | None, isolate: bool, ray: Any, **faults: Any) -> Runne
     return LocalRunner(isolate=isolate or name == "isolated", **settings)
 
 
-def with_shared_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command, in place of its `**shared`, the options of `carry_out`."""
-    *own, _ = inspect.signature(command, eval_str=True).parameters.values()
-    shared = inspect.signature(carry_out, eval_str=True).parameters.values()
-    options = [one.replace(kind=own[0].kind) for one in shared if one.kind is one.KEYWORD_ONLY]
-    command.__signature__ = inspect.Signature([*own, *options])  # type: ignore[attr-defined]
-    return command
-
-
-@with_shared_options
 def race(
-    learners: Annotated[str, typer.Argument(metavar="LEARNERS", help=LEARNERS_HELP)],
-    trainings: Annotated[float | None, o.number("trainings")] = None,
-    budget: Annotated[int | None, o.count("budget")] = None,
-    seconds: Annotated[float | None, o.number("seconds")] = None,
-    full_steps: Annotated[str | None, o.text("full_steps")] = None,
-    pulls_per_training: Annotated[int | None, o.count("pulls_per_training")] = None,
-    winner_share: Annotated[float, o.number("winner_share")] = 0.0,
-    policy: Annotated[str, o.policies("policy")] = "auto",
-    horizon: Annotated[int | None, o.count("horizon")] = None,
-    min_pulls: Annotated[int, o.count("min_pulls")] = 1,
-    stop: Annotated[str | None, o.choice("stop", "certified")] = None,
-    maximize: Annotated[bool, o.text("maximize", "--maximize/--minimize")] = True,
-    seed: Annotated[int, o.count("seed", -MOST)] = 0,
-    journal: Annotated[str, o.text("journal")] = RACES,
-    if_exists: Annotated[str, o.choice("if_exists", *IF_EXISTS)] = ERROR,
-    retries: Annotated[int, o.count("retries", 0)] = 1,
-    runner: Annotated[str, o.choice("runner", *o.RUNNERS)] = "local",
+    learners: Annotated[str, typer.Argument(metavar="LEARNERS")],
+    trainings: float | None = None,
+    budget: int | None = None,
+    seconds: float | None = None,
+    full_steps: str | None = None,
+    pulls_per_training: int | None = None,
+    winner_share: float = 0.0,
+    policy: Annotated[str, o.policies()] = "auto",
+    horizon: int | None = None,
+    min_pulls: int = 1,
+    stop: Annotated[str | None, o.choice("certified")] = None,
+    maximize: Annotated[bool, typer.Option("--maximize/--minimize")] = True,
+    seed: Annotated[int, o.count(-MOST)] = 0,
+    journal: str = RACES,
+    if_exists: Annotated[str, o.choice(*IF_EXISTS)] = ERROR,
+    retries: Annotated[int, o.count(0)] = 1,
+    runner: Annotated[str, o.choice(*o.RUNNERS)] = "local",
     **shared: Any,
 ) -> None:
     """Train learners under one budget and print which to keep.
 
     Exit codes: 2 on an error, including one in your module (its traceback is shown); 130 after
     Ctrl-C (the command to resume is shown).
+
+    Parameters
+    ----------
+    learners
+        Learners to race: `module:name` or `path/to/file.py:name`, a dict of learners or a function
+        that returns one.
+    trainings
+        Budget in full trainings. Give one of --trainings, --budget and --seconds.
+    budget
+        Budget in pulls, over all learners. One pull is one step, or a fraction of a full training
+        with --full-steps.
+    seconds
+        Budget in seconds of wall-clock time.
+    full_steps
+        Steps in a full training: 200 for all, or net=3600,forest=200. Default: each learner's
+        `full_steps` attribute.
+    pulls_per_training
+        Pulls in a full training. Default: 100, or the shortest training's steps if 10 to 99.
+    winner_share
+        Fraction of the budget reserved for training the winner further.
+    policy
+        Rule that decides which learner trains next and which is dropped: NAME or
+        NAME:SETTING=VALUE,... of POLICIES
+    horizon
+        Pulls at which learners are compared. Default: the budget or a full training.
+    min_pulls
+        Pulls every learner gets before any can be dropped.
+    stop
+        Stop early. `certified`: once the winner is proved best (95 %).
+    maximize
+        Whether higher scores are better, or lower ones.
+    seed
+        Random seed for the policy and for learners that take a seed.
+    journal
+        Journal of every pull: a file, or a folder ending in / for a new file.
+    if_exists
+        If the journal holds a race: error, resume, or new (a new file next to it).
+    retries
+        Times to retry a failed pull before the learner counts as failed.
+    runner
+        Where pulls run: local (this process), isolated (one local process per learner) or ray (one
+        Ray actor per learner).
     """
     from latebloomer.racing.api import race as run
 
@@ -158,24 +212,45 @@ def race(
     carry_out(call, learners, Path(journal), runner, retries, **shared)
 
 
-@with_shared_options
 def resume(
-    words: Annotated[list[str], typer.Argument(metavar="[JOURNAL] LEARNERS", help=RESUME_HELP)],
-    budget: Annotated[int | None, o.count("resume.budget")] = None,
-    trainings: Annotated[float | None, o.number("resume.trainings")] = None,
-    seconds: Annotated[float | None, o.number("resume.seconds")] = None,
-    full_steps: Annotated[str | None, o.text("resume.full_steps")] = None,
-    horizon: Annotated[int | None, o.count("resume.horizon")] = None,
-    revive: Annotated[bool, o.text("revive")] = True,
-    add: Annotated[list[str] | None, o.text("add")] = None,
-    retries: Annotated[int | None, o.count("retries", 0)] = None,
-    runner: Annotated[str | None, o.choice("resume.runner", *o.RUNNERS)] = None,
+    words: Annotated[list[str], typer.Argument(metavar="[JOURNAL] LEARNERS")],
+    budget: int | None = None,
+    trainings: float | None = None,
+    seconds: float | None = None,
+    full_steps: str | None = None,
+    horizon: int | None = None,
+    revive: bool = True,
+    add: list[str] | None = None,
+    retries: Annotated[int | None, o.count(0)] = None,
+    runner: Annotated[str | None, o.choice(*o.RUNNERS)] = None,
     **shared: Any,
 ) -> None:
     """Resume a race, or extend it.
 
     A larger budget extends a race, finished or not, and pays for new learners. Without a journal,
     the latest race in races/ is resumed. An interrupted call can be repeated unchanged.
+
+    Parameters
+    ----------
+    words
+        Journal of the race, if it is not the latest in races/; then the learners, as in `race`.
+    budget
+        New total budget in pulls, including pulls already spent.
+    trainings
+        New total budget in full trainings.
+    seconds
+        New total time in seconds, including the time already spent.
+    full_steps
+        Steps in a full training of the added learners, as in `race`.
+    horizon
+        New number of pulls at which learners are compared.
+    revive
+        Let dropped learners rejoin if the new plan would have kept them.
+    add
+        Name of a learner to add; repeat for several.
+    runner
+        Where pulls run: local, isolated or ray. Default: as recorded, unless another option of the
+        runner is given.
     """
     from latebloomer.racing.api import resume as run
     from latebloomer.racing.journal.listing import journal_at

@@ -17,15 +17,6 @@ from latebloomer.errors import Interrupted, SettingError, unknown
 from latebloomer.paper import AS_PUBLISHED, AS_WRITTEN, PUBLISHED_RUNS
 from latebloomer.policies.registry import REGISTRY, policy_for, split_policies
 
-FOLDER_HELP = (
-    "Your own curves instead: a folder of .csv, .parquet or .npz files, or of journals of "
-    "finished races, one per problem; name.run1.csv, name.run2.csv, ... are runs of one."
-)
-DOWNLOAD_HELP = (
-    "imdb: the paper's seven recorded curves. lcdb: LCDB 1.0 from PyPI, real runs of about 20 "
-    "learners on 181 data sets, the bench's set lcdb10 (68 MB are fetched)."
-)
-
 
 def policies() -> None:
     """List all policies, including comparators from related work."""
@@ -34,15 +25,25 @@ def policies() -> None:
 
 
 def plan(
-    learners: Annotated[int, o.count("Number of learners.", 2)],
-    budget: Annotated[int | None, o.count("plan.budget")] = None,
-    trainings: Annotated[float | None, o.number("plan.trainings")] = None,
-    policy: Annotated[str, o.policies("policy")] = "auto",
-    horizon: Annotated[int | None, o.count("horizon")] = None,
-    min_pulls: Annotated[int, o.count("min_pulls")] = 1,
-    json: Annotated[bool, o.flag("json")] = False,
+    learners: Annotated[int, o.count(2)],
+    budget: int | None = None,
+    trainings: float | None = None,
+    policy: Annotated[str, o.policies()] = "auto",
+    horizon: int | None = None,
+    min_pulls: int = 1,
+    json: bool = False,
 ) -> None:
-    """Show how a policy would spend a budget, before it is spent."""
+    """Show how a policy would spend a budget, before it is spent.
+
+    Parameters
+    ----------
+    learners
+        Number of learners.
+    budget
+        Budget in pulls, over all learners.
+    trainings
+        Budget in full trainings of 100 pulls. Give --trainings or --budget.
+    """
     from latebloomer.racing.training_share import PULLS, plan_in_words, units_of, workers_in_words
 
     if (budget is None) == (trainings is None):
@@ -59,31 +60,63 @@ def plan(
 
 
 def simulate(
-    problem: Annotated[str, o.text("problem")],
-    budget: Annotated[str, o.text("simulate.budget")],
-    policy: Annotated[str, o.policies("policies")] = "r-ucbe,r-sr,sh",
-    runs: Annotated[int, o.count("runs")] = 1000,
-    seed: Annotated[int, o.count("Random seed.", 0, panel="Policy")] = 0,
-    horizon: Annotated[
-        int | None,
-        o.count("Pulls per arm at which arms are compared. Default: each budget.", panel="Policy"),
-    ] = None,
-    target: Annotated[str, o.choice("cpu, gpu or python.", "cpu", "gpu", "python")] = "cpu",
-    method: Annotated[str, o.choice("method", "auto", "pulls", "sums")] = "auto",
-    threads: Annotated[int | None, o.count("threads")] = None,
-    chunk: Annotated[int | None, o.count("Runs per unit of work. Default: automatic.")] = None,
-    first_run: Annotated[int, o.count("Number of the first run.", 0)] = 0,
-    out: Annotated[Path | None, o.text("simulate.out")] = None,
-    csv: Annotated[Path | None, o.text("Write the table to this file.", panel="Files")] = None,
-    plot: Annotated[Path | None, o.text("Plot error and regret here.", panel="Files")] = None,
-    engine: Annotated[str, o.choice("engine", "local", "ray")] = "local",
-    address: Annotated[str | None, o.text("address")] = None,
-    json: Annotated[bool, o.flag("json")] = False,
-    quiet: Annotated[bool, o.flag("quiet")] = False,
+    problem: Annotated[str, typer.Option()],
+    budget: Annotated[str, typer.Option()],
+    policy: Annotated[str, o.policies()] = "r-ucbe,r-sr,sh",
+    runs: int = 1000,
+    seed: Annotated[int, o.count(0)] = 0,
+    horizon: int | None = None,
+    target: Annotated[str, o.choice("cpu", "gpu", "python")] = "cpu",
+    method: Annotated[str, o.choice("auto", "pulls", "sums")] = "auto",
+    threads: int | None = None,
+    chunk: int | None = None,
+    first_run: Annotated[int, o.count(0)] = 0,
+    out: Path | None = None,
+    csv: Path | None = None,
+    plot: Path | None = None,
+    engine: Annotated[str, o.choice("local", "ray")] = "local",
+    address: str | None = None,
+    json: bool = False,
+    quiet: bool = False,
 ) -> None:
     """Simulate policies on a problem.
 
     Errors, regrets and pulls are printed with 95 % intervals.
+
+    Parameters
+    ----------
+    problem
+        paper-a, paper-b, imdb, one-riser:K=16:T=800, random:FAMILY:K=10:seed=3, or a file of
+        curves.
+    budget
+        Budget in pulls, over all arms; several separated by commas.
+    policy
+        Policies separated by commas, each NAME or NAME:SETTING=VALUE,...: POLICIES
+    runs
+        Runs of each policy at each budget.
+    seed
+        Random seed.
+    horizon
+        Pulls per arm at which arms are compared. Default: each budget.
+    target
+        cpu, gpu or python.
+    method
+        pulls: draw every reward; sums: draw window sums (Gaussian noise, fixed plans); auto: sums
+        if possible.
+    threads
+        CPU threads. Default: all cores.
+    chunk
+        Runs per unit of work. Default: automatic.
+    first_run
+        Number of the first run.
+    out
+        Results file. If it exists, only missing runs are simulated.
+    csv
+        Write the table to this file.
+    plot
+        Plot error and regret here.
+    engine
+        Where runs are simulated: local, or ray for tasks on a cluster.
     """
     from latebloomer.problems import problem as problem_at
     from latebloomer.simulation.simulate import simulate as run
@@ -102,21 +135,52 @@ def simulate(
 
 
 def bench(
-    folder: Annotated[Path | None, typer.Argument(metavar="[FOLDER]", help=FOLDER_HELP)] = None,
-    sets: Annotated[str, o.text("sets")] = "public",
-    budgets: Annotated[str, o.text("bench.budgets")] = "1,2,4,8",
-    policies: Annotated[str | None, o.policies("bench.policies")] = None,
-    draws: Annotated[int, o.count("Draws of the noise for each problem.")] = 10,
-    baseline: Annotated[str, o.policies("Policy to compare with.", panel="Policy")] = "r-sr",
-    sigma: Annotated[float | None, o.number("Noise added to curves recorded once.")] = None,
-    arms: Annotated[str, o.text("arms")] = "8",
-    seed: Annotated[int, o.count("Random seed.", 0, panel="Policy")] = 0,
-    out: Annotated[Path | None, o.text("Folder for bench.md, .csv, .png.", panel="Files")] = None,
-    threads: Annotated[int | None, o.count("threads")] = None,
-    costs: Annotated[bool, o.flag("costs")] = False,
-    quiet: Annotated[bool, o.flag("quiet")] = False,
+    folder: Annotated[Path | None, typer.Argument(metavar="[FOLDER]")] = None,
+    sets: str = "public",
+    budgets: str = "1,2,4,8",
+    policies: Annotated[str | None, o.policies()] = None,
+    draws: int = 10,
+    baseline: Annotated[str, o.policies()] = "r-sr",
+    sigma: float | None = None,
+    arms: str = "8",
+    seed: Annotated[int, o.count(0)] = 0,
+    out: Path | None = None,
+    threads: int | None = None,
+    costs: bool = False,
+    quiet: bool = False,
 ) -> None:
-    """Compare policies on recorded learning curves, or on your own."""
+    """Compare policies on recorded learning curves, or on your own.
+
+    Parameters
+    ----------
+    folder
+        Your own curves instead: a folder of .csv, .parquet or .npz files, or of journals of
+        finished races, one per problem; name.run1.csv, name.run2.csv, ... are runs of one.
+    sets
+        Sets separated by commas: lcdb11-linear, lcdb11-geometric, taskset, srb-imdb, yahpo (these
+        five: public), lcdb10 (real runs), random-FAMILY (six of them: random), paper-a, paper-b,
+        imdb (paper), or all.
+    budgets
+        Budgets in full trainings, separated by commas.
+    policies
+        Policies separated by commas. Default: all that need no settings.
+    draws
+        Draws of the noise for each problem.
+    baseline
+        Policy to compare with.
+    sigma
+        Noise added to curves recorded once.
+    arms
+        Arms of the problems of taskset and yahpo: some of 8,16,32,64,128.
+    seed
+        Random seed.
+    out
+        Folder for bench.md, .csv, .png.
+    threads
+        CPU threads. Default: all cores.
+    costs
+        Compare the learners of lcdb10 within a time, per full training and per second.
+    """
     from latebloomer.bench import COMPARED
     from latebloomer.bench import bench as compare
     from latebloomer.bench.benchmark import TIMED_POLICIES, bench_times
@@ -145,13 +209,22 @@ def bench(
 
 
 def download(
-    what: Annotated[str, typer.Argument(metavar="NAME", help=DOWNLOAD_HELP)],
+    what: Annotated[str, typer.Argument(metavar="NAME")],
     folder: Annotated[
         Path,
-        typer.Argument(metavar="FOLDER", help="Folder to write to; LATEBLOOMER_DATA names it."),
+        typer.Argument(metavar="FOLDER"),
     ],
 ) -> None:
-    """Fetch public recorded curves, checked by their sha256."""
+    """Fetch public recorded curves, checked by their sha256.
+
+    Parameters
+    ----------
+    what
+        imdb: the paper's seven recorded curves. lcdb: LCDB 1.0 from PyPI, real runs of about 20
+        learners on 181 data sets, the bench's set lcdb10 (68 MB are fetched).
+    folder
+        Folder to write to; LATEBLOOMER_DATA names it.
+    """
     from latebloomer.problems.recorded import LCDB, LCDB_MEGABYTES, download_imdb, download_lcdb
 
     if what not in ("imdb", "lcdb"):
@@ -164,16 +237,32 @@ def download(
 def reproduce(
     names: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[NAMES]...", help="Figures or tables by name, or all."),
+        typer.Argument(metavar="[NAMES]..."),
     ] = None,
-    listed: Annotated[bool, o.text("List the names.", "--list")] = False,
-    runs: Annotated[int, o.count("runs")] = PUBLISHED_RUNS,
-    mode: Annotated[str, o.choice("mode", AS_WRITTEN, AS_PUBLISHED)] = AS_WRITTEN,
-    out: Annotated[Path, o.text("Folder for the files.", panel="Files")] = Path("reproduction"),
-    jobs: Annotated[int | None, o.count("Threads. Default: all cores.")] = None,
-    quiet: Annotated[bool, o.flag("quiet")] = False,
+    listed: Annotated[bool, typer.Option("--list")] = False,
+    runs: int = PUBLISHED_RUNS,
+    mode: Annotated[str, o.choice(AS_WRITTEN, AS_PUBLISHED)] = AS_WRITTEN,
+    out: Path = Path("reproduction"),
+    jobs: int | None = None,
+    quiet: bool = False,
 ) -> None:
-    """Reproduce the paper's figures, tables and claims."""
+    """Reproduce the paper's figures, tables and claims.
+
+    Parameters
+    ----------
+    names
+        Figures or tables by name, or all.
+    listed
+        List the names.
+    runs
+        Runs of each policy at each budget.
+    mode
+        as-written or as-published.
+    out
+        Folder for the files.
+    jobs
+        Threads. Default: all cores.
+    """
     from latebloomer.paper.reproduction import FIGURES
     from latebloomer.paper.reproduction import reproduce as make
     from latebloomer.paper.workbench import Workbench
@@ -196,9 +285,13 @@ def reproduce(
 
 
 def cite(
-    what: Annotated[
-        str, typer.Argument(metavar="[NAME]", help="Policy, or key of a reference.")
-    ] = "Mussi24",
+    what: Annotated[str, typer.Argument(metavar="[NAME]")] = "Mussi24",
 ) -> None:
-    """Print the BibTeX entry to cite."""
+    """Print the BibTeX entry to cite.
+
+    Parameters
+    ----------
+    what
+        Policy, or key of a reference.
+    """
     say(bibtex(what))

@@ -25,9 +25,9 @@ from latebloomer.errors import SettingError, require
 from latebloomer.integrations.hosted_race import need_phases, need_several
 from latebloomer.integrations.library_learner import base_class, library
 from latebloomer.policies.base import Policy
-from latebloomer.racing import api, race_state, training_share
-from latebloomer.racing.callbacks import Callback, RaceView, check_callbacks
+from latebloomer.racing import api, training_share
 from latebloomer.racing.journal import RACES, RESUME, Place, files, listing
+from latebloomer.racing.race_state import Callback, RaceState, RaceView, check_callbacks
 from latebloomer.racing.runners.local import LocalRunner
 from latebloomer.racing.settings import holds_race, need_same, race_in
 from latebloomer.racing.verdict.verdict import Verdict
@@ -350,7 +350,7 @@ def _need_journal(
         need_same(place, own, studys, "The study's race needs its own journal: give another.")
         return
     created = events.Created(known["race"], known["settings"], tuple(known["names"]))
-    state, curves = race_state.RaceState(created, policy), _frozen(study, trials)
+    state, curves = RaceState(created, policy), _frozen(study, trials)
     with closing(files.create(place, created)) as journal:
         while not state.session.over:
             arm = state.session.ask()

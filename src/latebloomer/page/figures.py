@@ -22,10 +22,14 @@ LETTERS = 9  # of a title, per inch of width
 
 def finish(ax: Axes, title: str, room: float = 1.0) -> None:
     """Add a title at the left, over a share `room` of the figure, and leave two sides open."""
-    width, _ = ax.figure.get_size_inches()  # type: ignore[union-attr]
-    ax.set_title(fill(title, int(LETTERS * width * room)), fontsize=TEXT + 2, loc="left")
+    ax.set_title(in_lines(ax, title, room), fontsize=TEXT + 2, loc="left")
     ax.spines[["top", "right"]].set_visible(False)
     ax.tick_params(labelsize=TEXT)
+
+
+def in_lines(ax: Axes, text: str, room: float = 1.0) -> str:
+    """Return a text in lines that fit over a share `room` of the figure."""
+    return fill(text, int(LETTERS * room * ax.figure.get_size_inches()[0]))  # type: ignore[union-attr]
 
 
 def label_ends(ax: Axes, ends: Iterable[tuple[float, str, str]]) -> None:

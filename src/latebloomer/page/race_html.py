@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from importlib.resources import files
-from math import isinf
+from math import inf
 from time import localtime, strftime
 
 from latebloomer._util.text import as_sentence, short_seconds, shortened, span_of_time
@@ -24,26 +24,24 @@ MOST_EVENTS = 50  # on the page; why learners left is in the table as well
 NO_ICON = '<link rel="icon" href="data:,">'  # or a browser requests one from the server
 SPOKEN = ' aria-live="polite"'  # read aloud when it changes
 SWATCH = '<svg class="swatch {look}" aria-hidden="true"><line x2="100%" y1="50%" y2="50%"/></svg>'
-ABOVE = ("when", "title", "why")
-BELOW = ("events", "certainty", "others", "warnings", "about")
+RAW = '<input type="checkbox" id="raw" checked><label for="raw">show individual scores</label>'
+ABOVE = 4  # pieces above the curves; the last of them, the progress, is not in a notebook
 
 
 def race_html(page: RacePage) -> str:
     """Return the report: the whole file."""
-    title = f"{page.best} · latebloomer race"
-    script = f"<script>{page_file('page.js')}</script>"
-    body = f"<main>\n{RaceDrawing(page).body()}\n</main>{script}"
-    return html_document(title, page_file("race_page.css"), body, NO_ICON)
+    drawn, script = RaceDrawing(page).body(), page_file("page.js")
+    body = f"<main>\n{drawn}\n</main><script>{script}</script>"
+    style = page_file("race_page.css")
+    return html_document(f"{page.best} · latebloomer race", style, body, NO_ICON)
 
 
 def race_cell(page: RacePage) -> str:
     """Return what a notebook shows: the verdict, curves, learners and settings, with a style."""
-    style = page_file("race_page.css")
-    own = style.replace(":root", "&").replace("body {", "& { padding: 12px 24px;")
-    return (
-        f"<style>.latebloomer {{ {own} }}</style>"
-        f'<div class="latebloomer">{RaceDrawing(page).brief()}</div>'
-    )
+    style = page_file("race_page.css").replace(":root", "&")
+    style = style.replace("body {", "& { padding: 12px 24px;")
+    drawn = f'<div class="latebloomer">{RaceDrawing(page).brief()}</div>'
+    return f"<style>.latebloomer {{ {style} }}</style>{drawn}"
 
 
 class RaceDrawing:
@@ -58,34 +56,32 @@ class RaceDrawing:
         self.page = page
         self.view: svg.View = svg.view_of(page, None if before is None else before.view)
         self.slots: dict[int, int] = _slots(page.learners, {} if before is None else before.slots)
-        self.looks = {one.arm: self._look(one) for one in page.learners}
+        # The classes of each learner: its color, and whether it is the best.
+        self.looks = {
+            one.arm: (f"c{self.slots[one.arm]}" if one.arm in self.slots else "gray")
+            + " won" * one.leads
+            for one in page.learners
+        }
         self.raw = len(page.learners) <= WITH_RAW
         self.shown = page.learners[:most_rows]  # the learners that have a row
 
-    def _look(self, one: LearnerView) -> str:
-        """Return the classes of a learner: its color, and whether it is the best."""
-        slot = self.slots.get(one.arm)
-        color = "gray" if slot is None else f"c{slot}"
-        return f"{color} won" if one.leads else color
-
     def body(self) -> str:
         """Return the whole page."""
-        around = {
-            name: f'<div id="{name}"{SPOKEN if name == "title" else ""}>{text}</div>'
+        places = [
+            f'<div id="{name}"{SPOKEN if name == "title" else ""}>{text}</div>'
             for name, text in self.pieces().items()
-        }
-        above = "".join(around[name] for name in (*ABOVE, "progress"))
-        below = "".join(around[name] for name in ("settings", *BELOW))
+        ]
+        above, below = "".join(places[:ABOVE]), "".join(places[ABOVE:])
         return f"{above}{self.curves()}{self._table()}{below}"
 
     def brief(self) -> str:
         """Return the top, curves, table and settings: what can be on a page several times."""
         pieces = self.pieces()
-        above = "".join(pieces[name] for name in ABOVE)
+        above = "".join([*pieces.values()][: ABOVE - 1])
         return f"{above}{self.curves(switch=False)}{self._table()}{pieces['settings']}"
 
     def pieces(self) -> dict[str, str]:
-        """Return what stands in each named place, except for curves and rows."""
+        """Return what stands in each named place, from the top, except for curves and rows."""
         page = self.page
         facts = "".join(f'<div class="fact">{fact}</div>' for fact in _facts(page))
         cards = f'<div class="facts">{facts}</div>' if facts else ""
@@ -106,9 +102,8 @@ class RaceDrawing:
 
     def curves(self, switch: bool = True) -> str:
         """Return the section with the learning curves."""
-        box = '<input type="checkbox" id="raw" checked>'
         raw = switch and self.raw
-        above = f'{box}<label for="raw">show individual scores</label>' if raw else ""
+        above = RAW if raw else ""
         picture = svg.draw_curves(self.page, self.view, self.looks, raw)
         return (
             f"<section><h2>Learning curves</h2>{above}{picture}"
@@ -239,10 +234,9 @@ def _sentences(sentences: Iterable[str]) -> str:
 
 
 def _title(page: RacePage) -> str:
-    if page.best is None:
-        waiting = "Waiting for the first score"
-        return "Every learner failed" if page.state == ALL_FAILED else waiting
-    return f"{'Keep' if page.final else 'Leading:'} {page.best}"
+    if page.best is not None:
+        return f"{'Keep' if page.final else 'Leading:'} {page.best}"
+    return "Every learner failed" if page.state == ALL_FAILED else "Waiting for the first score"
 
 
 def _when(page: RacePage) -> str:
@@ -270,13 +264,12 @@ def _progress(page: RacePage) -> str:
 
 
 def _facts(page: RacePage) -> Iterable[str]:
-    if not page.learners or page.best is None:
+    if page.best is None:
         return
     best = page.learners[0]
     word = "final score" if page.state == FINISHED else "score"
     yield f"<b>{number_text(best.score)}</b><span>{word} ({escape(best.trained)})</span>"
-    made = svg.fan_of(best)
-    if made is not None:
+    if (made := svg.fan_of(best)) is not None:
         where = "the end" if made.at >= page.horizon else f"{made.at:,.0f} pulls"
         trust = f"{100 * made.trust:.0f} % trust"
         yield f"<b>{made.score:.5g}</b><span>forecast at {where} ({trust})</span>"
@@ -323,9 +316,8 @@ def _more(one: LearnerView) -> str:
         texts.append(f"{one.pulls:,} pulls, {one.seconds / one.pulls:.2g} s each")
     if one.steps is not None:
         texts.append(f"{one.steps:,} of its own training steps")
-    if one.lower <= one.upper and not isinf(one.lower) and not isinf(one.upper):
-        between = f"{number_text(one.lower)} and {number_text(one.upper)}"
-        texts.append(f"at the horizon between {between}")
+    if -inf < one.lower <= one.upper < inf:
+        texts.append(f"at the horizon between {one.lower:.5g} and {one.upper:.5g}")
     texts += one.failures
     if not texts:
         return ""
@@ -357,16 +349,16 @@ def settings_table(
     """Return a sortable table of some settings and the score of learners."""
     rows = "".join(
         f'<tr data-row="{one.arm}"><th scope="row" class="name">{escape(one.name)}</th>'
-        + "".join(f"<td>{escape(_setting(one.settings.get(name, '')))}</td>" for name in names)
+        + "".join(f"<td>{escape(_setting(one, name))}</td>" for name in names)
         + f'<td class="num">{number_text(one.score)}</td></tr>'
         for one in learners
     )
     head = [*((text, "") for text in (first, *names)), ("score", "num")]
-    table = sortable("", head, rows)
-    return f'<div class="wide">{table}</div>'
+    return f'<div class="wide">{sortable("", head, rows)}</div>'
 
 
-def _setting(value: object) -> str:
+def _setting(one: LearnerView, name: str) -> str:
+    value = one.settings.get(name, "")
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
@@ -421,21 +413,21 @@ def _others(page: RacePage) -> str:
 def _about(page: RacePage) -> str:
     """Return settings, versions, how to resume, and what to cite."""
     record = "".join(f"<p>{escape(as_sentence(text))}</p>" for text in page.record)
-    columns = ""
-    for values in (page.settings, page.versions):
-        lines = "".join(
-            f"<tr><td>{escape(name)}</td><td><code>{escape(value)}</code></td></tr>"
-            for name, value in values.items()
+    lines = [
+        "".join(
+            f"<tr><td>{escape(k)}</td><td><code>{escape(v)}</code></td></tr>" for k, v in values
         )
-        columns += f"<table>{lines}</table>"
+        for values in (page.settings.items(), page.versions.items())
+    ]
+    columns = "".join(f"<table>{each}</table>" for each in lines)
     resume = (
-        "<p>This race kept no journal, so it cannot be resumed. Pass journal=... to keep one.</p>"
+        "This race kept no journal, so it cannot be resumed. Pass journal=... to keep one.</p>"
     )
     if page.resume_code is not None:
         again = "Get the trained winner again, or resume after an interruption:"
-        resume = f"<p>{again}</p><pre>{escape(page.resume_code)}</pre>"
+        resume = f"{again}</p><pre>{escape(page.resume_code)}</pre>"
     return (
         '<section><details data-key="about"><summary><h2>Settings and versions</h2></summary>'
-        f'{record}<div class="two">{columns}</div>{resume}'
+        f'{record}<div class="two">{columns}</div><p>{resume}'
         f"<pre>{escape(cite('Mussi24').strip())}</pre></details></section>"
     )

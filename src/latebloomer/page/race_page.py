@@ -132,7 +132,3 @@ class ThinnedCurve:
     def end(self) -> Point:
         """End of the smoothed curve."""
         return self._smooth(len(self._means))
-
-    def late_scores(self) -> list[float]:
-        """Return the smoothed scores without their first fifth, which may be an outlier."""
-        return [point.score for point in self.smoothed(len(self._means) // 5)]

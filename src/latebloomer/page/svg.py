@@ -66,8 +66,10 @@ class View:
 
 def view_of(page: RacePage, before: View | None = None) -> View:
     """Return what to show of a race; the same as before as long as everything fits."""
-    scores = [score for one in page.learners for score in page.curves[one.arm].late_scores()]
-    scores += [made.score for one in page.learners if (made := fan_of(one)) is not None]
+    scores = [made.score for one in page.learners if (made := fan_of(one)) is not None]
+    for curve in (page.curves[one.arm] for one in page.learners):
+        late = curve.smoothed(len(curve) // 5)  # the first fifth may be an outlier
+        scores += [point.score for point in late]
     low, high = min(scores, default=0.0), max(scores, default=1.0)
     wide, longest = ROOMY * 1.2 * (high - low), float(_longest(page))
     if before is None:
@@ -204,9 +206,8 @@ def draw_fans(page: RacePage, view: View, looks: Looks) -> str:
         if made is None or "gray" in look:
             continue
         end = page.curves[one.arm].end
-        levels = (end.score, made.score, one.estimate)
-        start, *ends = (view.place(point) for point in (end, *(Point(made.at, y) for y in levels)))
-        flat, straight, discounted = ends
+        ahead = [Point(made.at, y) for y in (end.score, made.score, one.estimate)]
+        start, flat, straight, discounted = map(view.place, (end, *ahead))
         area = f'<path class="area" d="M{start}L{flat}L{straight}Z"/>'
         shapes.append(
             f'<g id="f{one.arm}" class="fan {look}">{area if one.state != DROPPED else ""}'
@@ -217,7 +218,15 @@ def draw_fans(page: RacePage, view: View, looks: Looks) -> str:
 
 def draw_marks(page: RacePage, view: View, looks: Looks) -> str:
     """Draw the horizon, phases to come, the ends of curves, and names of colored learners."""
-    shapes, shown = [*_levels(page.levels, view), _horizon(page.horizon, view)], _shown(page)
+    shapes, shown, horizon = (
+        [*_levels(page.levels, view)],
+        _shown(page),
+        f"horizon {page.horizon:,}",
+    )
+    if page.horizon > view.longest:
+        shapes.append(_text("100%", "0", f"{horizon} →", "horizon end", 'dy="-4"'))
+    else:
+        shapes.append(_upright("horizon", page.horizon, view, horizon, "", 'dy="-4"'))
     for one in reversed(shown):
         place, mark = page.curves[one.arm].end, f'mark {looks[one.arm]}"'
         if one.left:
@@ -248,16 +257,8 @@ def _levels(levels: Sequence[tuple[int, int]], view: View) -> Iterable[str]:
     seen = [one for one in levels if one[1] <= view.longest]
     step = ceil(len(seen) / LEVELS)
     for k, (learners, pulls) in enumerate(seen[::-step][::-1] if seen else ()):
-        narrow, down = " wide" if k % 2 else "", 11 + 13 * (k % 2)  # left out on a phone
-        yield _upright(
-            "level", pulls, view, f"{learners} to {pulls:,}", narrow, f'dx="-4" dy="{down}"'
-        )
-
-
-def _horizon(horizon: int, view: View) -> str:
-    if horizon > view.longest:
-        return _text("100%", "0", f"horizon {horizon:,} →", "horizon end", 'dy="-4"')
-    return _upright("horizon", horizon, view, f"horizon {horizon:,}", "", 'dy="-4"')
+        wide, at = " wide" * (k % 2), f'dx="-4" dy="{11 + 13 * (k % 2)}"'  # not on a phone
+        yield _upright("level", pulls, view, f"{learners} to {pulls:,}", wide, at)
 
 
 def _upright(kind: str, pulls: int, view: View, text: str, css: str, offset: str) -> str:
@@ -294,19 +295,17 @@ def number_text(value: float) -> str:
     return ("∞" if value > 0 else "−∞") if isinf(value) else f"{value:.5g}"
 
 
-def _interval_ends(learners: Sequence[LearnerView]) -> tuple[float, float]:
-    """Return the scores between which intervals are drawn; arrows point at what is beyond."""
+def draw_intervals(learners: Sequence[LearnerView], looks: Looks, misfit: str) -> str:
+    """Draw where each learner's curve can be, a dot at its last score, and the numbers below.
+
+    Arrows point at what is beyond the chart.
+    """
     seen = [one.score for one in learners if isfinite(one.score)] or [0.0]
     reach = max(seen) - min(seen) or abs(max(seen)) or 1.0
     whole = [one for one in learners if one.lower <= one.upper]
     lows = [one.lower for one in whole if one.lower > min(seen) - 2 * reach]
     highs = [one.upper for one in whole if one.upper < max(seen) + 2 * reach]
-    return _padded(min([*seen, *lows]), max([*seen, *highs]))
-
-
-def draw_intervals(learners: Sequence[LearnerView], looks: Looks, misfit: str) -> str:
-    """Draw where each learner's curve can be, a dot at its last score, and the numbers below."""
-    low, high = _interval_ends(learners)
+    low, high = _padded(min([*seen, *lows]), max([*seen, *highs]))
 
     def x(value: float) -> str:
         return _percent((min(high, max(low, value)) - low) / (high - low))
@@ -316,15 +315,13 @@ def draw_intervals(learners: Sequence[LearnerView], looks: Looks, misfit: str) -
         text, look, shapes = misfit, looks[one.arm], ""
         if one.lower <= one.upper:
             text = f"{number_text(one.lower)} to {number_text(one.upper)}"
-            if isfinite(one.score):
-                ends = f'x1="{x(one.lower)}" x2="{x(one.upper)}" y1="50%" y2="50%"'
-                shapes = f'<line class="span" {ends}/>'
-                shapes += LEFT if one.lower < low else ""
-                shapes += RIGHT if one.upper > high else ""
-        if isfinite(one.score):
-            shapes += f'<circle class="dot" cx="{x(one.score)}" cy="50%" r="4"/>'
+            ends = f'x1="{x(one.lower)}" x2="{x(one.upper)}" y1="50%" y2="50%"'
+            arrows = LEFT * (one.lower < low) + RIGHT * (one.upper > high)
+            shapes = f'<line class="span" {ends}/>{arrows}'
+        shapes += f'<circle class="dot" cx="{x(one.score)}" cy="50%" r="4"/>'
         lines += f'<span class="name {look}">{escape(one.name)}</span>'
         label = escape(f"{one.name}: {text}")
+        shapes = shapes if isfinite(one.score) else ""
         lines += f'<svg class="interval {look}" role="img" aria-label="{label}">{shapes}</svg>'
     numbers = "".join(
         _text(x(value), "12", f"{value:.6g}", "tick middle") for value in ticks(low, high, 4)
@@ -383,7 +380,8 @@ def _heights(values: Sequence[object]) -> tuple[list[float], tuple[str, str]]:
     if len(numbers) < len(values):
         words = sorted(set(map(str, values)))
         step = 100 / max(1, len(words) - 1)
-        return [step * words.index(str(v)) for v in values], (words[0], words[-1])
+        ends = shortened(words[0], 14), shortened(words[-1], 14)
+        return [step * words.index(str(v)) for v in values], ends
     least, most = min(numbers), max(numbers)
     if least > 0 and log10(most / least) > DECADES:
         numbers = [log10(v) for v in numbers]
@@ -395,9 +393,9 @@ def _heights(values: Sequence[object]) -> tuple[list[float], tuple[str, str]]:
 def _axis(x: float, name: str, ends: tuple[str, str]) -> str:
     anchor = "" if x == 0 else "end" if x == 1 else "middle"
     at = _percent(x)
-    texts = zip((shortened(name, 18), *(shortened(end, 14) for end in ends)),
-                ("-22", "100%", "0"), ("", "16", "-6"), strict=True)  # fmt: skip
-    return f'<line class="axis" x1="{at}" x2="{at}" y2="100%"/>' + "".join(
-        f'<text x="{at}" y="{y}" dy="{dy}" class="tick {anchor}">{escape(text)}</text>'
-        for text, y, dy in texts
-    )
+    texts = ((name, "-22", ""), (ends[0], "100%", "16"), (ends[1], "0", "-6"))
+    shape = f'<line class="axis" x1="{at}" x2="{at}" y2="100%"/>'
+    for text, y, dy in texts:
+        start = f'<text x="{at}" y="{y}" dy="{dy}" class="tick {anchor}">'
+        shape += f"{start}{escape(shortened(text, 18))}</text>"
+    return shape

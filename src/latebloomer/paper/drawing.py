@@ -122,3 +122,9 @@ def _end_of(ax: Any, line: Any) -> tuple[float, float]:
     """Return where a line ends, as shares of the axes."""
     x, y = ax.transLimits.transform(ax.transScale.transform(line.get_xydata()[-1]))
     return float(x), float(y)
+
+
+def side_legend(ax: Any) -> None:
+    """Add a legend to the right of the axes."""
+    place = {"loc": "center left", "bbox_to_anchor": (1.01, 0.5)}
+    ax.legend(**place, frameon=False, fontsize=TEXT, handlelength=3.2)

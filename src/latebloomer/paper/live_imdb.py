@@ -23,7 +23,7 @@ from latebloomer.paper.workbench import Figure, Shown, Workbench, select
 from latebloomer.problems.curves import Floats
 from latebloomer.problems.recorded import data_path
 from latebloomer.simulation.local_runs import progress_bar
-from latebloomer.simulation.plots import plain_ticks, side_legend
+from latebloomer.simulation.plots import plain_ticks
 
 FILE = Path("data", "imdb", "imdb_bow10k.npz")
 SOURCE = (
@@ -198,7 +198,7 @@ def imdb_live(pyplot: Any, rows: list[Bin], mode: str) -> Shown:
     ax.set(xlabel="$n$", ylabel="accuracy", xscale="log")
     plain_ticks(sorted({row.n for row in rows}), ax)
     drawing.grid(ax)
-    side_legend(ax)
+    drawing.side_legend(ax)
     return drawn, [*notes, NETWORKS_DIFFER]
 
 

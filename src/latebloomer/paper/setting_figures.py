@@ -19,7 +19,6 @@ from latebloomer.paper.evidence import short, successes, values_of
 from latebloomer.paper.experiments import IMDB, SETTING_A, SETTING_B, Setting
 from latebloomer.paper.workbench import Figure, Row, Shown, Workbench, select
 from latebloomer.policies.base import Policy
-from latebloomer.simulation.plots import side_legend
 from latebloomer.simulation.simulate import simulate
 from latebloomer.theory.rising_ucbe_bounds import error_bound
 
@@ -200,7 +199,7 @@ def running_time(pyplot: Any, rows: list[Timing], mode: str) -> Shown:
     ax.set(xscale="log", xlabel=f"seconds for one run, $T = {TIMED_BUDGET}$, one thread")
     ax.invert_yaxis()
     drawing.grid(ax, "x")
-    side_legend(ax)
+    drawing.side_legend(ax)
     own = [row for row in rows if row.algorithm in PAPER_SECONDS]
     said = [f"{one.algorithm} {one.seconds:.2g}, {one.seconds_python:.2g} s" for one in own]
     return drawn, [f"One thread of this machine, compiled and plain Python: {'; '.join(said)}."]

@@ -14,14 +14,14 @@ from contextlib import contextmanager, suppress
 from math import inf
 from typing import Any, NoReturn
 
+from latebloomer._util.text import reason_of
 from latebloomer.errors import Interrupted, JournalError, LearnerError
-from latebloomer.racing.callbacks import Callback, RaceView, tell
 from latebloomer.racing.checkpoints import saved_states
 from latebloomer.racing.journal import files
 from latebloomer.racing.journal.journal import EventLog, near, resume_call
 from latebloomer.racing.learner import Entry
 from latebloomer.racing.progress import Progress, print_aside
-from latebloomer.racing.race_state import RaceState
+from latebloomer.racing.race_state import Callback, RaceState, RaceView
 from latebloomer.racing.runners.contract import Order, Orders, Report, Runner, RunnerContext
 from latebloomer.racing.settings import Settings
 from latebloomer.racing.stopping import Stopwatch, StopWhenSure, TimeBudget, grace_of
@@ -106,15 +106,10 @@ class Driver:
             )
         )  # fmt: skip
         self.watch = Stopwatch(self.race.elapsed)
-        self._set_limits()
+        self.set_limits()
         self._repeat_latest()
 
-    def extend(self, *extension: Event) -> None:
-        """Give the race a larger budget, or more time."""
-        self.record(*extension)
-        self._set_limits()
-
-    def _set_limits(self) -> None:
+    def set_limits(self) -> None:
         """Set what ends the race before its plan, by the settings in force."""
         session, settings = self.session, self.settings
         self.stopping = StopWhenSure(session, settings) if settings.stop else None
@@ -213,8 +208,17 @@ class Driver:
         )  # fmt: skip
 
     def _call_back(self, event: Event) -> None:
-        for note in tell(self.callbacks, event, self.view, self._broken):
-            self.record(note)
+        """Hand on an event; an exception in a function is a warning, once, not the race's end."""
+        failed: dict[int, str] = {}
+        for place, callback in enumerate(self.callbacks):
+            try:
+                callback(event, self.view)
+            except Exception as error:  # a user's own code
+                name = getattr(callback, "__name__", type(callback).__name__)
+                failed[place] = f"{name} failed on {type(event).__name__} ({reason_of(error)})"
+        new, self._broken = failed.keys() - self._broken, self._broken | failed.keys()
+        for place in sorted(new):
+            self.record(WarningNoted(None, f"the callback {failed[place]}; the race went on"))
         if self.clock is not None:
             self.clock.reserved = self.view.reserved
         wanted = self.view.stop_reason is not None and self.session.spent > 0

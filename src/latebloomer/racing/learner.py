@@ -190,6 +190,7 @@ def entries_of(learners: Mapping[str, Given], seed: int) -> list[Entry]:
             'race({"forest": Forest(), "net": make_net}, budget=2000)'
         )
     first: dict[int, str] = {}
+    entries = []
     for name, given in learners.items():
         require(isinstance(name, str) and bool(name.strip()), "learners", [name], "named by text",
                 "the verdict names the winner")  # fmt: skip
@@ -198,9 +199,11 @@ def entries_of(learners: Mapping[str, Given], seed: int) -> list[Entry]:
                 f"learners {first[id(given)]!r} and {name!r} are the same object, but each name "
                 "must have its own: build two, or give a function that builds one"
             )
+        _need_learner(name, given)
+        entries.append(Entry(name, given, seed_of(seed, name)))
     require(len(learners) >= 2, "learners", list(learners), "at least 2",
             "with one there is nothing to choose")  # fmt: skip
-    return [_entry(name, given, seed) for name, given in learners.items()]
+    return entries
 
 
 def with_shares(entries: Sequence[Entry], shares: Mapping[str, Share]) -> list[Entry]:
@@ -208,14 +211,14 @@ def with_shares(entries: Sequence[Entry], shares: Mapping[str, Share]) -> list[E
     return [entry._replace(share=shares.get(entry.name)) for entry in entries]
 
 
-def _entry(name: str, given: Any, seed: int) -> Entry:
+def _need_learner(name: str, given: Any) -> None:
     adapter = None if hasattr(given, "pull") else adapter_for(given)
     if adapter is not None:
-        raise LearnerError(f"learner {name!r} is of another library: {adapter}")
-    if _is_object(given) and not callable(given.pull):
+        wrong = f"is of another library: {adapter}"
+    elif _is_object(given) and not callable(given.pull):
         wrong = f"has pull={brief(given.pull)}, but pull must be a method"
     elif _is_object(given) or callable(given):
-        return Entry(name, given, seed_of(seed, name))
+        return
     elif isinstance(given, Iterator):
         wrong = (
             "is a generator or iterator, which a race cannot restart. Pass the generator function "
@@ -455,7 +458,7 @@ def check_learner(factory: Given, pulls: int = 3, seed: int = 0) -> LearnerCheck
         wrong = _wrong_state(second, parameters, before[-1]) if saves else ""
         resumed = tuple(_pull(second) for _ in range(pulls))
     exact = expected == resumed and not wrong
-    sentence = wrong or _sentence(saves, pulls, expected, resumed)
+    sentence = wrong or _sentence(saves, expected, resumed)
     return LearnerCheck(saves, exact, expected, resumed, kept.size, kept.seconds, sentence)
 
 
@@ -493,23 +496,19 @@ def _wrong_state(learner: Learner, parameters: list[Any], score: float) -> str:
     )
 
 
-def _sentence(
-    saves: bool, pulls: int, expected: tuple[float, ...], resumed: tuple[float, ...]
-) -> str:
+def _sentence(saves: bool, expected: tuple[float, ...], resumed: tuple[float, ...]) -> str:
     how = "loaded from its checkpoint" if saves else "no save and load, but trained again"
-    k = next((k for k in range(pulls) if expected[k] != resumed[k]), None)
-    if k is not None:
-        return (
-            f"{how}, pull {pulls + k + 1} scores {resumed[k]!r} instead of {expected[k]!r}: after "
-            "a resume the race continues with a learner that is not quite the one recorded. The "
-            "journal's scores still count and no pull is lost, but the verdict may differ from "
-            "the verdict of an undisturbed race. Save the state of every random generator too, or "
-            "seed by pull number"
-        )
+    pairs = enumerate(zip(expected, resumed, strict=True), len(expected) + 1)
+    for n, (wanted, score) in pairs:
+        if score != wanted:
+            return (
+                f"{how}, pull {n} scores {score!r} instead of {wanted!r}: after a resume the race "
+                "continues with a learner that is not quite the one recorded, and the verdict may "
+                "differ. Save the state of every random generator too, or seed by pull number"
+            )
     if saves:
-        return (
-            f"{how} it gives the same next {pulls} scores bit for bit: resume is exact and cheap"
-        )
+        scores = f"the same next {len(expected)} scores"
+        return f"{how} it gives {scores} bit for bit: resume is exact and cheap"
     return (
         f"{how} it gives the same scores bit for bit: a resume repeats all of its pulls and ends "
         "where it was; save and load would make that cheap"

@@ -34,7 +34,8 @@ BLOCKS = "▁▂▃▄▅▆▇█"
 WIDTH = 24  # cells of a sparkline
 MOST = 40  # rows; longer races show the best
 AROUND = 4  # lines of the terminal that are not rows: title, head, what is cut, the cursor
-NUMBERS = 76  # characters of all columns except the name and the curve
+HEAD = ["learner", "curve", "pulls", "time", "score", "forecast", "estimate", "state"]
+NUMBERS = 69  # characters of all columns except the name and the curve
 NARROW = 100  # characters of a terminal below which seconds are left out
 LINES = 8  # latest lines below a notebook's table
 STYLE = {"dropped": "dim", "not selected": "dim", "failed": "red", "finished": "cyan",
@@ -70,8 +71,7 @@ class Progress:
         self.race, self.mode = race, display_mode() if show else "silent"
         self._prints_verdict = show != WHILE_RUNNING
         self.curves = defaultdict[int, ThinnedCurve](lambda: ThinnedCurve(WIDTH))  # by arm
-        self.rows: list[LearnerView] = []
-        self.phase = (1, 1)
+        self.rows, self.phase = race.learners(), race.session.phase
         self.waiting = ""  # for which learners, if a pull is long
         self._waited_for: tuple[int, ...] = ()
         self._running: events.PullStarted | None = None  # read by another thread
@@ -99,7 +99,13 @@ class Progress:
         thread = threading.Thread(target=self._report_long_pulls, args=(over,), daemon=True)
         with ExitStack() as stack:
             if self.mode == "live":
-                self._live = stack.enter_context(live_table(self))
+                from rich.console import Console
+                from rich.live import Live
+
+                console = Console(stderr=True)
+                live = Live(console=console, get_renderable=lambda: table(self, console.size),
+                            refresh_per_second=REFRESH)  # fmt: skip
+                self._live = stack.enter_context(live)
                 self._draw()
             thread.start()
             stack.callback(thread.join)
@@ -129,22 +135,18 @@ class Progress:
             return
         self._running = None
         if type(event) is events.ScoreReported:
-            self._pulled(event)
+            self.curves[event.arm].add(event.score)
+            if event.arm in self._waited_for:
+                self.waiting, self._waited_for = "", ()
+            if self.mode == "lines":
+                self._print_lines(time.monotonic())
+            elif time.monotonic() >= self._next:
+                self._draw()
         else:
             text, finished = self._sentence(event), getattr(event, "how", "") == events.FINISHED
             tabled = isinstance(event, events.BudgetReplanned | events.WinnerSelected) or finished
             if text and (self.mode == "lines" or not tabled):
                 self.say(text)
-
-    def _pulled(self, told: events.ScoreReported) -> None:
-        self.curves[told.arm].add(told.score)
-        if told.arm in self._waited_for:
-            self.waiting, self._waited_for = "", ()
-        now = time.monotonic()
-        if self.mode == "lines":
-            self._print_lines(now)
-        elif now >= self._next:
-            self._draw()
 
     def _draw(self) -> None:
         """Take what the table shows: another thread draws it, and must not read the race."""
@@ -158,7 +160,8 @@ class Progress:
             return
         from IPython.display import HTML, display
 
-        drawn = HTML(html(self, self._lines))
+        rows = list(_rows(self, self.rows[: MOST // 2], WIDTH, seconds=True))
+        drawn = HTML(words.html_table(_title(self), HEAD, rows, self._lines))
         if self._handle is None:
             self._handle = display(drawn, display_id=True)
         else:
@@ -169,10 +172,9 @@ class Progress:
         now = time.monotonic()
         pace = self.race.seconds[pull.arm] / max(1, pull.n - 1)
         early = now - self._printed < EVERY or now - pull.at < 2 * pace
-        if pull is self._long or (self.mode == "lines" and early):
-            return
-        self._long, self._printed = pull, now
-        self._wait_for([(pull.arm, pull.n)])
+        if pull is not self._long and (self.mode != "lines" or not early):
+            self._long, self._printed = pull, now
+            self._wait_for([(pull.arm, pull.n)])
 
     def _wait_for(self, pulls: Sequence[tuple[int, int]]) -> None:
         names = [f"{words.short_name(self.race.names[arm])} (its pull {n})" for arm, n in pulls]
@@ -277,12 +279,6 @@ def sparkline(points: Sequence[float], low: float, high: float, width: int = WID
     return "".join(BLOCKS[round((point - low) * scale)] for point in shown)
 
 
-def _head(progress: Progress, seconds: bool) -> list[str]:
-    rule = progress.race.session.policy.name
-    return ["learner", "curve", "pulls", *["time"] * seconds, "score", "forecast",
-            f"estimate ({rule})", "state"]  # fmt: skip
-
-
 def _rows(
     progress: Progress, shown: Sequence[LearnerView], width: int, seconds: bool
 ) -> Iterator[list[str]]:
@@ -317,19 +313,6 @@ def _title(progress: Progress) -> str:
     return " · ".join(filter(None, parts))
 
 
-def live_table(progress: Progress) -> Any:
-    """Return what draws the table in a terminal again and again."""
-    from rich.console import Console
-    from rich.live import Live
-
-    console = Console(stderr=True)
-
-    def drawn() -> Any:
-        return table(progress, console.size)
-
-    return Live(console=console, get_renderable=drawn, refresh_per_second=REFRESH)
-
-
 def table(progress: Progress, size: ConsoleDimensions) -> Any:
     """Return one line per learner, as many as fit the terminal: the best ones."""
     from rich.console import Group
@@ -338,11 +321,8 @@ def table(progress: Progress, size: ConsoleDimensions) -> Any:
 
     rows, most = progress.rows, max(3, min(MOST, size.height - AROUND))
     seconds = size.width >= NARROW
-    head = _head(progress, seconds)
-    room = size.width - NUMBERS
-    if not seconds:
-        room += 8 + len(head[-2]) - len("estimate")
-        head[-2] = "estimate"
+    head = HEAD if seconds else [text for text in HEAD if text != "time"]
+    room = size.width - NUMBERS + 8 * (not seconds)
     longest = max((len(words.one_line(one.name)) for one in rows), default=0)
     name = min(longest, words.NAME, max(12, room - 8))
     shown = Table(box=None, pad_edge=False)
@@ -356,11 +336,3 @@ def table(progress: Progress, size: ConsoleDimensions) -> Any:
     more = [Text(f"... {len(rows) - most} more", style="dim")] if len(rows) > most else []
     title = words.shortened(words.one_line(_title(progress)), size.width)
     return Group(Text(title, style="italic"), shown, *more)
-
-
-def html(progress: Progress, lines: Sequence[str]) -> str:
-    """Return the same for a notebook, with the latest lines below the table."""
-    if not progress.rows:
-        return words.html_table("latebloomer", [], [], lines)
-    rows = list(_rows(progress, progress.rows[: MOST // 2], WIDTH, seconds=True))
-    return words.html_table(_title(progress), _head(progress, seconds=True), rows, lines)

@@ -15,7 +15,7 @@ from math import ceil, inf
 from typing import Any, TypeVar
 
 from latebloomer.errors import SettingError, need_number, require
-from latebloomer.policies.plan_text import Description, Phase, counted, first_drop_text
+from latebloomer.policies.plan_text import Description, counted, first_drop_text
 from latebloomer.racing.learner import Entry, Share, bare, seed_of
 from latebloomer.session.checked_inputs import listed
 
@@ -67,6 +67,8 @@ def shares_of(
 
     >>> shares_of({"net": None, "forest": None}, {"net": 3600, "forest": 40})
     {'net': Share(full_steps=3600, pulls=40), 'forest': Share(full_steps=40, pulls=40)}
+    >>> [shares_of({"net": None}, steps)["net"].pulls for steps in (5, 10, 60, 500)]
+    [100, 10, 60, 100]
     """
     if full_steps is not None and not isinstance(full_steps, Mapping):
         full_steps = dict.fromkeys(learners, full_steps)
@@ -88,7 +90,10 @@ def shares_of(
         )
     for name, value in steps.items():
         _need_whole(f"full of {name!r}", value, "the number of steps in a full training")
-    pulls = _pulls_per_training(min(steps.values()), pulls)
+    if pulls is None:
+        shortest = min(steps.values())
+        pulls = shortest if FEWEST <= shortest < PULLS else PULLS
+    _need_whole("pulls_per_training", pulls, "how many pulls make a full training")
     return {name: Share(int(steps[name]), pulls) for name in learners}
 
 
@@ -109,18 +114,6 @@ def declared(given: Any) -> int | None:
     value = getattr(given, "full_steps", None)
     described = isinstance(value, property) or callable(value)  # of instances, not of the class
     return None if described else value
-
-
-def _pulls_per_training(shortest: int, given: int | None) -> int:
-    """Return 100, or the steps of the shortest full training if these are 10 to 99.
-
-    >>> [_pulls_per_training(shortest, None) for shortest in (5, 10, 60, 500)]
-    [100, 10, 60, 100]
-    """
-    if given is None:
-        return shortest if FEWEST <= shortest < PULLS else PULLS
-    _need_whole("pulls_per_training", given, "how many pulls make a full training")
-    return given
 
 
 def _need_whole(name: str, value: Any, what: str) -> None:
@@ -193,21 +186,14 @@ def plan_in_words(plan: Description, rule: str, aside: int = 0, one: int | None 
         whole = pulls / one
         trained = f"{whole:g} full training{'s' * (whole != 1)}"
         budget = f"{trained} = {pulls} pulls of 1/{one} training each"
-    lines = [
-        f"Racing {plan.arms} learners with policy {rule}. Budget: {budget}.",
-        f"Plan: {_phases(plan, one, aside)}.",
-    ]
-    if plan.first_drop is not None:
-        n, dropped, arms = plan.first_drop
-        lines.append(first_drop_text(_level(n, one) if one else counted(n), dropped, arms))
-    if one is None and plan.budget < plan.advised_budget:
-        lines.append(plan.advice)
-    return "\n".join(lines)
-
-
-def _phases(plan: Description, one: int | None, aside: int) -> str:
-    """Return what each phase does, in one line."""
-    said = [_phase(phase, one, first=j == 0) for j, phase in enumerate(plan.phases)]
+    said: list[str] = []
+    for phase in plan.phases:
+        unit = "" if said else " pulls" if one is None else " of their training"
+        which = f"the best {phase.arms}" if said else f"train all {phase.arms} learners"
+        text = f"{which} to {_level(phase.upto, one)}{unit}"
+        if phase.arms is None:
+            text = f"{phase.pulls} pulls one by one, each to the learner with the highest estimate"
+        said.append(text)
     if len(said) > SHOWN:
         more = len(said) - SHOWN
         said = [*said[: SHOWN - 2], f"{more} more phase{'s' * (more > 1)}", *said[-2:]]
@@ -216,16 +202,16 @@ def _phases(plan: Description, one: int | None, aside: int) -> str:
     if aside:
         said.append(f"the winner for {aside} more pull{'s' * (aside != 1)}")
     left = f"; {plan.unspent} pulls are left over" if plan.unspent else ""
-    return f"{', then '.join(said)}{left}"
-
-
-def _phase(phase: Phase, one: int | None, first: bool) -> str:
-    if phase.arms is None:
-        return f"{phase.pulls} pulls one by one, each to the learner with the highest estimate"
-    if not first:
-        return f"the best {phase.arms} to {_level(phase.upto, one)}"
-    unit = "pulls" if one is None else "of their training"
-    return f"train all {phase.arms} learners to {_level(phase.upto, one)} {unit}"
+    lines = [
+        f"Racing {plan.arms} learners with policy {rule}. Budget: {budget}.",
+        f"Plan: {', then '.join(said)}{left}.",
+    ]
+    if plan.first_drop is not None:
+        n, dropped, arms = plan.first_drop
+        lines.append(first_drop_text(_level(n, one) if one else counted(n), dropped, arms))
+    if one is None and plan.budget < plan.advised_budget:
+        lines.append(plan.advice)
+    return "\n".join(lines)
 
 
 def _level(pulls: int, one: int | None) -> str:

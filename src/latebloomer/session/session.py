@@ -442,7 +442,9 @@ class Session:
         if self._stopped is not None:
             return f"stopped {self._stopped}"
         if left == 0:
-            return f"all {self.budget} pulls of the budget are spent"
+            only = "the only pull of the budget is spent"
+            many = f"all {self.budget} pulls of the budget are spent"
+            return only if self.budget == 1 else many
         if self._selection is not None:
             name, gone = self.names[self._selection.arm], self._selection.arm in self._exits
             why = "takes no more pulls" if gone else f"is at the horizon of {self.horizon} pulls"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from latebloomer._util.atomic_files import File, write_file
 from latebloomer.errors import extra, require
-from latebloomer.page.figures import COLORS, TEXT, finish, label_ends
+from latebloomer.page.figures import COLORS, TEXT, finish, in_lines, label_ends
 from latebloomer.policies.registry import title
 
 if TYPE_CHECKING:
@@ -136,13 +136,9 @@ def _draw(results: Results, what: str, log: bool, ax: Axes) -> None:
     single, heading = len(results.budgets) == 1, results.origin.problem
     if log:
         (ax.set_xscale if single else ax.set_yscale)("log")
-    if single:
-        heading = f"{heading}, T = {results.budgets[0]}"
-        _points(results, what, log, ax)
-    else:
-        _curves(results, what, log, ax)
+    (_points if single else _curves)(results, what, log, ax)
     ax.grid(True, axis="x" if single else "y", color="0.92", linewidth=0.6)
-    finish(ax, heading)
+    finish(ax, f"{heading}, T = {results.budgets[0]}" if single else heading)
 
 
 def _curves(results: Results, what: str, log: bool, ax: Axes) -> None:
@@ -167,36 +163,26 @@ def _curves(results: Results, what: str, log: bool, ax: Axes) -> None:
         bounds = [row[f"{what}_high"] for row in unseen]
         _bounds([row["budget"] for row in unseen], bounds, color, ax)
         ends.append((value[-1] if seen[-1] else bounds[-1], title(label), color))
-    _mark_changes(results, ax)
+    low_end, high_end = results.budgets[0], results.budgets[-1]
+    within = [horizon for horizon, _ in results.changes if low_end <= horizon <= high_end]
+    for horizon in within if len(within) <= MOST_CHANGES else within[-1:]:
+        ax.axvline(horizon, color="0.4", linestyle="--", linewidth=0.9, zorder=0)
     plain_ticks(results.budgets, ax)
     label_ends(ax, ends)
-
-
-def side_legend(ax: Axes) -> None:
-    """Add a legend to the right of the axes."""
-    ax.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False, fontsize=TEXT,
-              handlelength=3.2)  # fmt: skip
 
 
 def _bounds(x: list[float], y: list[float], color: str, ax: Axes, marker: str = "v") -> None:
     """Open markers, and what they mean: the truth is below."""
     if x:
-        ax.plot(x, y, linestyle="none", marker=marker, markersize=5, markerfacecolor="none",
-                markeredgecolor=color)  # fmt: skip
+        ax.plot(x, y, marker, markersize=5, markerfacecolor="none", markeredgecolor=color)
         say_in_corner(ax, "open: none seen, at the end of the 95 % interval")
 
 
 def say_in_corner(ax: Axes, text: str) -> None:
-    """Write a line at the bottom left of the axes, once."""
-    if text not in (said.get_text() for said in ax.texts):
-        ax.text(0.01, 0.015, text, transform=ax.transAxes, fontsize=TEXT, color="0.25")
-
-
-def _mark_changes(results: Results, ax: Axes) -> None:
-    low, high = results.budgets[0], results.budgets[-1]
-    within = [horizon for horizon, _ in results.changes if low <= horizon <= high]
-    for horizon in within if len(within) <= MOST_CHANGES else within[-1:]:
-        ax.axvline(horizon, color="0.4", linestyle="--", linewidth=0.9, zorder=0)
+    """Write a text at the bottom left of the axes, once."""
+    lines = in_lines(ax, text)
+    if lines not in (said.get_text() for said in ax.texts):
+        ax.text(0.01, 0.015, lines, transform=ax.transAxes, fontsize=TEXT, color="0.25")
 
 
 def plain_ticks(budgets: Sequence[int], ax: Axes) -> None:

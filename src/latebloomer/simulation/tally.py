@@ -172,11 +172,11 @@ class Tally:
     :math:`N_I` pulls [Mussi24, Sec. 2]; an arm recommended without a pull counts as
     pulled once.
 
-    >>> from latebloomer import Problem, RoundRobin
+    >>> from latebloomer import UCBE, Problem
     >>> from latebloomer.simulation.experiment import experiment_of
     >>> problem = Problem([[0.25, 0.5], [0.5, 0.75]])
-    >>> tally = Tally(experiment_of(problem, {"rr": RoundRobin()}, 2, None, 0, "pulls"))
-    >>> tally.add(0, np.array([[1, 0, 1]]), np.array([[[0, 2], [1, 1], [1, 1]]]))
+    >>> tally = Tally(experiment_of(problem, {"ucb-e": UCBE()}, 3, 2, 0, "pulls"))
+    >>> tally.add(0, np.array([[1, 0, 1]]), np.array([[[1, 2], [1, 2], [2, 1]]]))
     >>> cell = tally.cells()[0]
     >>> cell.runs, cell.errors, cell.recommendations, cell.regret().value  # of 0, .5 and .25
     (3, 1, (1, 2), 0.25)

@@ -27,7 +27,7 @@ arms were pulled and whenever one looks; so each arm's intervals may be intersec
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -111,36 +111,51 @@ class Certificate:
         return max(others, key=lambda i: self.upper[i], default=None)
 
     def missing(self, arm: int) -> str:
-        """Return a sentence: that `arm` is certified, or what prevents it."""
-        rival = self.rival(arm)
-        if rival is None:
-            return f"not certified: no other arm is left to compare arm {arm} with"
-        return f"{self._finding(arm, rival)}; {self._condition()}"
+        """Return a sentence: that `arm` is certified, or what prevents it; and the conditions."""
+        finding, conditions = self.explained(arm, [f"arm {i}" for i in range(len(self.upper))])
+        return f"{finding} ({conditions})" if conditions else finding
 
-    def _finding(self, arm: int, rival: int) -> str:
-        sure, reach = float(self.lower[arm]), float(self.upper[rival])
-        at = f"at {self.horizon} pulls"
+    def explained(
+        self, arm: int, names: Sequence[str], repeats: Collection[int] = (),
+        within: tuple[float, float] = (-math.inf, math.inf),
+    ) -> tuple[str, str]:  # fmt: skip
+        """Return that an arm is certified, or what prevents it, by name; and on what conditions.
+
+        Arms in `repeats` repeat rewards. A bound that is not `within` two rewards says nothing.
+        """
+        rival, shape, at = self.rival(arm), shape_of(self.maximize), f"at {self.horizon} pulls"
         if self.contradicted:
-            return f"not certified: arm {self.contradicted[0]} contradicts the assumptions"
+            doubted = ", ".join(names[i] for i in self.contradicted)
+            doubt = f"the scores of {doubted} contradict the assumptions (curves that {shape})"
+            return f"not certified: {doubt}", ""
+        if rival is None:
+            return f"not certified: no other learner is left to compare {names[arm]} with", ""
+        failed = " and ".join(names[i] for i in sorted(self.lost))
+        without = f"; {failed} failed and cannot be kept" if failed else ""
+        known = "as estimated" if self.noise_estimated else "as given"
+        conditions = (
+            f"with probability {1 - self.delta:g} if curves {shape} and the noise level is "
+            f"{self.noise:.3g}, {known}{without}"
+        )
+        sure, reach = float(self.lower[arm]), float(self.upper[rival])
         if sure > reach:
-            ahead = f"at least {sure - reach:.4g} ahead of arm {rival}"
-            return f"certified: arm {arm} is best {at}, {ahead}"
-        if math.isinf(sure):
-            return f"not certified: arm {arm} has too few rewards for any lower bound"
-        if math.isinf(reach):
-            return f"not certified: arm {rival} has too few rewards for any upper bound"
-        sign, side = (1.0, "above") if self.maximize else (-1.0, "below")
-        return (
-            f"not certified: arm {rival} may reach {sign * reach:.4g} {at}, {reach - sure:.4g} "
-            f"{side} the {sign * sure:.4g} that arm {arm} is sure of"
-        )
-
-    def _condition(self) -> str:
-        level = "itself an estimate" if self.noise_estimated else "as given"
-        return (
-            f"with probability {1 - self.delta:g} if curves {shape_of(self.maximize)} "
-            f"and the noise level is {self.noise:.4g} ({level})"
-        )
+            lead = f"at least {sure - reach:.4g} ahead of {names[rival]}"
+            return f"certified: {names[arm]} is best {at}, {lead}", conditions
+        few = [i for i, bound in ((arm, sure), (rival, reach)) if math.isinf(bound)]
+        if few and few[0] in repeats:
+            why = f"pulls of {names[few[0]]} repeat scores, so their noise is unknown"
+        elif few:
+            why = f"{names[few[0]]} has too few pulls to say anything about {self.horizon} pulls"
+        elif reach > within[1]:
+            limit = "no limit is known for this score; pass score_range=(0, 1)"
+            why = f"nothing bounds {names[rival]} {at}, as {limit}"
+        else:
+            sign, share = 1 if self.maximize else -1, 100 * (1 - self.delta)
+            could = f"{names[rival]} could still reach {sign * reach:.4g} {at}"
+            only = f", while {names[arm]} is only guaranteed {sign * sure:.4g}"
+            only = only if sure >= within[0] else ""
+            why = f"within its {share:g} % bounds, {could}{only}"
+        return f"not certified: {why}", conditions
 
 
 def certificate(
@@ -197,7 +212,7 @@ def certificate(
     >>> result.lower.round(3), result.upper.round(3), result.certified(0)
     (array([0.894, 0.194]), array([0.925, 0.225]), True)
     >>> result.missing(1)
-    'not certified: arm 0 may reach 0.92... at 100 pulls, 0.73... above the 0.19... that arm 1 ...'
+    'not certified: within its 95 % bounds, arm 0 could still reach 0.92... at 100 pulls, ...'
     """
     require(method in METHODS, "method", method, "lines or windows", "no other is proved here")
     cx.need(window=window, delta=delta, horizon=horizon)

@@ -7,25 +7,31 @@ once for all tabs. A tab that is too far behind, or comes from another server, g
 from __future__ import annotations
 
 import json
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
 from html import escape
+from math import inf
 from pathlib import Path
 from threading import RLock
-from time import localtime, perf_counter, strftime
+from time import localtime, perf_counter, strftime, time
 from typing import Any
 from urllib.parse import quote
 
-from latebloomer.errors import LatebloomerError
-from latebloomer.page import svg
+from latebloomer._util.text import span_of_time
+from latebloomer.errors import JournalError, LatebloomerError
+from latebloomer.page import race_page, svg
 from latebloomer.page.race_html import RaceDrawing, settings_table, sortable
-from latebloomer.page.race_page import FINISHED, INTERRUPTED, RUNNING, RacePage
+from latebloomer.page.race_page import FINISHED, INTERRUPTED, RUNNING, PageEvent, RacePage
 from latebloomer.racing.journal import listing
-from latebloomer.session.learner_view import LearnerView
-from latebloomer.watch.followed_race import FollowedRace
+from latebloomer.racing.journal.journal import Entry
+from latebloomer.racing.race_state import RaceState
+from latebloomer.racing.run_race import JournalFollower
+from latebloomer.racing.verdict.build import assess, build_verdict
+from latebloomer.racing.verdict.pictures import page_data, resume_code, shown_settings
+from latebloomer.session import events
 
 INTERVAL = 0.5  # seconds between two reads of a journal
 KEPT = 64  # messages for tabs that come back
@@ -156,8 +162,7 @@ def _different(new: Mapping[Any, Any], old: Mapping[Any, Any]) -> Message:
 
 # --- the races of a folder, to be sorted, filtered and compared ---
 
-FIRST = (RUNNING, INTERRUPTED, FINISHED)  # in the list; then what cannot be read
-COLORS = {RUNNING: "yes", INTERRUPTED: "no", FINISHED: "soft"}
+COLORS = {RUNNING: "yes", INTERRUPTED: "no", FINISHED: "soft"}  # in this order; then the others
 HEAD = ("race", "state", "learners", "leader or winner", "score", "budget spent", "time left",
         "started")  # fmt: skip
 
@@ -181,8 +186,8 @@ class RaceFolder:
     def races(self) -> list[listing.ListedRace]:
         """Return the races that run, then the others, the latest first."""
         found = [race for path in self.journals() if (race := self._listed(path)) is not None]
-        places = {state: place for place, state in enumerate(FIRST)}
-        return sorted(found, key=lambda race: (places.get(race.state, len(FIRST)), -race.written))
+        places = {state: place - len(COLORS) for place, state in enumerate(COLORS)}
+        return sorted(found, key=lambda race: (places.get(race.state, 0), -race.written))
 
     def _listed(self, path: Path) -> listing.ListedRace | None:
         race = self._glance(path, listing.written_at(path))
@@ -217,25 +222,22 @@ class RaceFolder:
 
     def compare_html(self, names: Sequence[str]) -> str:
         """Return the best learners of some races in one chart, and the settings that differ."""
-        views: list[LearnerView] = []
-        pages: list[RacePage] = []
-        for path in self.journals():
-            page = self.page(path) if path.name in names else None
-            if page is not None and page.best is not None:
-                settings = {**page.settings, "learner": page.best}
-                view = replace(page.learners[0], arm=len(pages), name=path.name, settings=settings)
-                views.append(view)
-                pages.append(page)
-        if not pages:
+        read = {one.name: self.page(one) for one in self.journals() if one.name in names}
+        found = {name: page for name, page in read.items() if page and page.best is not None}
+        if not found:
             return "<p>Select races with a score in the list.</p>"
+        views, curves, pages = [], {}, list(found.values())
+        for k, (name, page) in enumerate(found.items()):
+            settings, best = {**page.settings, "learner": page.best}, page.learners[0]
+            views.append(replace(best, arm=k, name=name, settings=settings))
+            curves[k] = page.curves[best.arm]
         whole = replace(
-            pages[0], state=FINISHED, learners=views, assessed_at=0, levels=(),
-            curves={k: page.curves[page.learners[0].arm] for k, page in enumerate(pages)},
+            pages[0], state=FINISHED, learners=views, curves=curves, assessed_at=0, levels=(),
             horizon=max(page.horizon for page in pages), trained_further=False,
         )  # fmt: skip
         table = settings_table(views, svg.varying(views), "race")
-        table = f"<section><h2>Settings that differ</h2>{table}</section>"
-        return f"{RaceDrawing(whole).curves()}{table}"
+        picture = RaceDrawing(whole).curves()
+        return f"{picture}<section><h2>Settings that differ</h2>{table}</section>"
 
 
 def _line(race: listing.ListedRace, page: RacePage | None) -> str:
@@ -263,3 +265,174 @@ def _line(race: listing.ListedRace, page: RacePage | None) -> str:
             for column, (text, key, css) in zip(HEAD[1:], cells, strict=True)
         ) + "</tr>"
     )  # fmt: skip
+
+
+FIRST, CHUNK = 4_000, 20_000  # events read at once: a long journal shows something soon
+GROWN = 1.25  # times as many pulls as before: then the certificate is computed again,
+SHARE = 20  # unless that would take more than one part in 20 of the time
+MOST_EVENTS = 500
+WAITS = 2.0  # seconds after which a pull is called long
+
+
+class FollowedRace:
+    """What a page shows of a race, kept up to date by `update`."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.wrong = ""  # why it cannot be read
+        self.caught_up = False
+        self._stamp: list[tuple[int, int]] = []
+        self._journal = JournalFollower(path, self._start, self._take)
+
+    @property
+    def state(self) -> RaceState | None:
+        """The race as far as it was read; None before its first event."""
+        return self._journal.state
+
+    # --- reading ---
+
+    def update(self, most: int | None = None) -> bool:
+        """Read what is new, but not too much at once, and return whether anything was."""
+        most = most or (FIRST if self.state is None else CHUNK)
+        stamp = _stamp(self.path)
+        if self.caught_up and stamp == self._stamp:
+            return False
+        wrong, taken = self.wrong, 0
+        try:
+            taken = self._journal.read(most)
+            self.wrong = ""
+        except LatebloomerError as error:
+            self.wrong = str(error)
+        self.caught_up = taken < most
+        self._stamp = stamp
+        return taken > 0 or self.wrong != wrong
+
+    def _start(self, state: RaceState) -> None:
+        """Prepare for a race, or for another one that has taken its place."""
+        points = race_page.points_for(len(state.names))
+        self._curves: dict[int, race_page.ThinnedCurve] = defaultdict(
+            lambda: race_page.ThinnedCurve(points)
+        )
+        self._events: list[PageEvent] = []  # all but drops, which the views have
+        self._failures: dict[int, PageEvent] = {}  # the latest of each arm
+        self._assessment: dict[str, Any] = {}
+        self._next_assessment = inf  # not before this time; the first page does not wait for one
+        self._finished: RacePage | None = None  # with the verdict
+
+    def _take(self, entry: Entry) -> None:
+        event, state = entry.event, self.state
+        assert state is not None
+        names, self._finished = state.names, None
+        match event:
+            case events.ScoreReported():
+                self._curves[event.arm].add(event.score)
+            case events.PullFailed():
+                text = f"{names[event.arm]}: pull {event.n} failed, {event.reason}"
+                self._failures[event.arm] = self._add(text, bad=True)
+            case events.WinnerSelected():
+                self._add(f"{names[event.arm]} is selected and trained further")
+            case events.LearnerLeft():
+                failed = event.how == events.FAILED
+                if failed:  # why it failed says the same as its last failed pull
+                    said = self._failures.get(event.arm)
+                    self._events = [one for one in self._events if one is not said]
+                self._add(f"{names[event.arm]}: {event.why}", bad=failed)
+            case events.Extended():
+                self._add(event.why)
+
+    def _add(self, text: str, bad: bool = False) -> PageEvent:
+        spent = self.state.session.spent if self.state else 0
+        self._events = [PageEvent(spent, text, bad), *self._events[: MOST_EVENTS - 1]]
+        return self._events[0]
+
+    def _with_events(self, page: RacePage, **more: Any) -> RacePage:
+        found = [*self._events, *(drop for drop in page.events if not drop.bad)]
+        return replace(page, events=sorted(found, key=lambda one: -one.pull), **more)
+
+    # --- what is shown ---
+
+    def page(self) -> RacePage:
+        """Return the page as it is now, or raise what is wrong with the journal."""
+        state = self.state
+        if state is None:
+            raise JournalError(self.wrong or f"no race has started in {self.path.name} yet")
+        if state.verdict is not None and self.caught_up:
+            if self._finished is None:
+                page = page_data(build_verdict(state, self.path), FINISHED)
+                self._finished = self._with_events(page)
+            return self._finished
+        session, stage = state.session, listing.running_or_interrupted(self.path)
+        if state.verdict is not None:
+            stage = FINISHED
+        elif state.every_learner_failed:
+            stage = race_page.ALL_FAILED
+        waited = max(0.0, time() - self._journal.latest) if stage == RUNNING else 0.0
+        elapsed = state.elapsed + waited
+        if not any(session.pulls_of(i) for i in session.racing):
+            page = self._page_without_scores(state, stage)
+        else:
+            self._assess(state)
+            verdict = build_verdict(state, self.path, self._assessment)
+            page = page_data(verdict, stage, self._curves)
+        if not self.caught_up or self.wrong:
+            reading = f"Reading the journal, up to pull {session.spent:,} so far."
+            page = replace(page, why=self.wrong or reading)
+        return self._with_events(
+            page, seconds=elapsed, time_left=_time_left(state, elapsed),
+            waiting=_waiting(state, waited), levels=session.levels_to_come, warnings=(),
+        )  # fmt: skip
+
+    def _assess(self, state: RaceState) -> None:
+        """Certify and replay now and then: both need all pulls."""
+        spent, now = state.session.spent, perf_counter()
+        if self._next_assessment == inf:
+            self._next_assessment = 0.0
+            return
+        grown = spent >= GROWN * self._assessment.get("assessed_at", 0) + 1
+        if self.caught_up and now >= self._next_assessment and grown:
+            self._assessment = assess(state)
+            self._next_assessment = now + (1 + SHARE) * (perf_counter() - now)
+
+    def _page_without_scores(self, state: RaceState, stage: str) -> RacePage:
+        session, settings = state.session, state.settings
+        words = {RUNNING: "The first pull is running.",
+                 race_page.ALL_FAILED: "No learner is left."}  # fmt: skip
+        return RacePage(
+            state=stage, best=None, final=False, why=words.get(stage, "No pull was made."),
+            learners=state.learners(), curves=self._curves, spent=session.spent,
+            budget=max(1, session.budget), horizon=session.horizon,
+            higher_is_better=session.maximize, started=state.started, seconds=state.elapsed,
+            settings=shown_settings(settings.as_dict(), settings.rule),
+            resume_code=resume_code(self.path),
+        )  # fmt: skip
+
+
+def _time_left(state: RaceState, elapsed: float) -> str:
+    session, seconds = state.session, state.settings.seconds
+    if session.over:
+        return "computing the verdict"
+    if seconds is not None:
+        return f"{span_of_time(max(0.0, seconds - elapsed))} left"
+    if not session.spent:
+        return "time left unknown"
+    pace = state.elapsed / session.spent
+    return f"about {span_of_time(pace * (session.budget - session.spent))} left"
+
+
+def _waiting(state: RaceState, waited: float) -> str:
+    session = state.session
+    if session.over or waited < WAITS:
+        return ""
+    arm = session.ask()
+    pull = session.pulls_of(arm) + 1
+    return f"waiting for {session.names[arm]} (its pull {pull:,}), {waited:.0f} s"
+
+
+def _stamp(path: Path) -> list[tuple[int, int]]:
+    """Return what changes when a journal is written or replaced."""
+    marks = []
+    for file in (path, Path(f"{path}-wal"), Path(f"{path}.lock")):
+        with suppress(OSError):
+            found = file.stat()
+            marks.append((found.st_mtime_ns, found.st_size))
+    return marks

@@ -7,18 +7,18 @@ import os
 import secrets
 import socket
 from collections.abc import AsyncIterator, Callable
+from functools import partial
 from html import escape
-from importlib.resources import files as resources
 from pathlib import Path
 from time import monotonic
 from typing import Any
 from urllib.parse import quote
 
-from latebloomer.errors import JournalError, SettingError, extra
-from latebloomer.page.race_html import NO_ICON, html_document
+from latebloomer import errors
+from latebloomer.errors import JournalError, SettingError
+from latebloomer.page.race_html import NO_ICON, html_document, page_file
 from latebloomer.page.race_page import RUNNING
-from latebloomer.watch.followed_race import FollowedRace
-from latebloomer.watch.live_page import LivePage, RaceContent, RaceFolder
+from latebloomer.watch.live_page import FollowedRace, LivePage, RaceContent, RaceFolder
 
 HOST = "127.0.0.1"
 TOKEN = "LATEBLOOMER_WATCH_TOKEN"  # in the environment: the same address after a restart
@@ -36,11 +36,8 @@ HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
 }
 REFUSED = "This page is for this machine's own browser, at the address that was printed.\n"
-FILES = {  # that pages load: package and kind
-    "race_page.css": ("latebloomer.page", "text/css"),
-    "page.js": ("latebloomer.page", "text/javascript"),
-    "watch.js": ("latebloomer.watch", "text/javascript"),
-}
+SCRIPT = "text/javascript"
+FILES = {"race_page.css": "text/css", "page.js": SCRIPT, "watch.js": SCRIPT}  # that pages load
 BACK = '<nav><a href="{}">All races</a></nav>'
 LIST = (
     '<p class="eyebrow">latebloomer watch</p><h1>Races in {name}</h1><form action="compare">'
@@ -58,6 +55,9 @@ HEAD = (
 )
 
 
+extra = partial(errors.extra, purpose="live pages", name="watch")
+
+
 class Watch:
     """The pages of one place, a folder or a journal, and the answers to requests for them."""
 
@@ -69,14 +69,16 @@ class Watch:
         self.last_sign = monotonic()  # of an open tab
         self.list = LivePage(self.folder, self.server)
         self._races: dict[str, LivePage] = {}
-        self._made = extra("starlette.responses", "live pages", "watch")
-        self._error = extra("starlette.exceptions", "live pages", "watch").HTTPException
+        self._made, self._error = extra("starlette.responses"), extra("starlette.exceptions")
 
-    def _live(self, name: str) -> LivePage:
-        """Return the page of a journal of this place, by its file name; never of another."""
+    def _live(self, request: Any) -> LivePage:
+        """Return the list, or the page of a journal of this place, by its name; of no other."""
+        name = request.path_params.get("name")
+        if name is None:
+            return self.list
         path = next((path for path in self.folder.journals() if path.name == name), None)
         if path is None:
-            raise self._error(404)
+            raise self._error.HTTPException(404)
         return self._races.setdefault(name, LivePage(RaceContent(FollowedRace(path)), self.server))
 
     def is_needed(self) -> bool:
@@ -87,23 +89,21 @@ class Watch:
 
     # --- what is answered ---
 
-    async def races(self, request: Any) -> Any:
-        """Answer with the list of races."""
-        body, seen = await asyncio.to_thread(self.list.body)
-        name = escape(self.place.name or str(self.place))
-        return self._page("Races", LIST.format(name=name, body=body), seen, "events")
-
     async def compare(self, request: Any) -> Any:
         """Show the best learners of the races that were selected."""
         names = request.query_params.getlist("race")
         body = "<h1>Compare races</h1>" + await asyncio.to_thread(self.folder.compare_html, names)
         return self._page("Compare", body, nav=BACK.format("./"))
 
-    async def race(self, request: Any) -> Any:
-        """Show one race."""
-        name = request.path_params["name"]
-        body, seen = await asyncio.to_thread(self._live(name).body)
-        return self._page(name, body, seen, f"{quote(name)}/events", "../", BACK.format("../"))
+    async def page(self, request: Any) -> Any:
+        """Show one race, or the list of races."""
+        body, seen = await asyncio.to_thread(self._live(request).body)
+        name = request.path_params.get("name")
+        if name is not None:
+            back = BACK.format("../")
+            return self._page(name, body, seen, f"{quote(name)}/events", "../", back)
+        place = escape(self.place.name or str(self.place))
+        return self._page("Races", LIST.format(name=place, body=body), seen, "events")
 
     def _page(
         self, title: str, body: str, seen: str = "", events: str = "", up: str = "", nav: str = ""
@@ -122,10 +122,8 @@ class Watch:
 
     async def events(self, request: Any) -> Any:
         """Answer with what changes, as server-sent events."""
-        name = request.path_params.get("name")
-        page = self.list if name is None else self._live(name)
         seen = request.headers.get("last-event-id") or request.query_params.get("seen", "")
-        stream = self._stream(page, seen)
+        stream = self._stream(self._live(request), seen)
         return self._made.StreamingResponse(stream, media_type="text/event-stream")
 
     async def _stream(self, page: LivePage, seen: str) -> AsyncIterator[str]:
@@ -155,10 +153,8 @@ class Watch:
         """Answer with the style or a script."""
         name = request.path_params["file"]
         if name not in FILES:
-            raise self._error(404)
-        package, kind = FILES[name]
-        return self._made.Response(resources(package).joinpath(name).read_text("utf-8"),
-                                   media_type=kind)  # fmt: skip
+            raise self._error.HTTPException(404)
+        return self._made.Response(page_file(name), media_type=FILES[name])
 
 
 def app_of(watch: Watch, port: int) -> Any:
@@ -168,13 +164,10 @@ def app_of(watch: Watch, port: int) -> Any:
     site's page can make a browser send requests here, and another domain can be made to resolve
     to 127.0.0.1: the headers Host and Origin show both.
     """
-    applications, routing, middleware, responses = (
-        extra(f"starlette.{name}", "live pages", "watch")
-        for name in ("applications", "routing", "middleware", "responses")
-    )
-    base = extra("starlette.middleware.base", "live pages", "watch").BaseHTTPMiddleware
+    base = extra("starlette.middleware.base").BaseHTTPMiddleware
+    route = extra("starlette.routing").Route
     answers = {
-        "/": watch.races, "/race/{name}": watch.race, "/events": watch.events,
+        "/": watch.page, "/race/{name}": watch.page, "/events": watch.events,
         "/race/{name}/events": watch.events, "/compare": watch.compare, "/alive": watch.alive,
         "/file/{file}": watch.file,
     }  # fmt: skip
@@ -185,14 +178,14 @@ def app_of(watch: Watch, port: int) -> Any:
         known = host in (f"{HOST}:{port}", f"localhost:{port}")
         own = origin in (None, f"http://{host}")
         if not (known and own and sent.get("sec-fetch-site", "none") in ("none", "same-origin")):
-            return responses.PlainTextResponse(REFUSED, status_code=403)
+            return extra("starlette.responses").PlainTextResponse(REFUSED, status_code=403)
         response = await answer(request)
         response.headers.update(HEADERS)
         return response
 
-    return applications.Starlette(
-        routes=[routing.Route(f"/{watch.token}{path}", each) for path, each in answers.items()],
-        middleware=[middleware.Middleware(base, dispatch=guard)],
+    return extra("starlette.applications").Starlette(
+        routes=[route(f"/{watch.token}{path}", each) for path, each in answers.items()],
+        middleware=[extra("starlette.middleware").Middleware(base, dispatch=guard)],
         exception_handlers={404: watch.not_found},
     )
 
@@ -201,13 +194,11 @@ def app_of(watch: Watch, port: int) -> Any:
 
 
 def serve(
-    place: Path,
-    port: int = 0,
-    say: Callable[[str], object] = print,
+    place: Path, port: int = 0, say: Callable[[str], object] = print,
     exit_after_idle: float | None = None,
-) -> None:
+) -> None:  # fmt: skip
     """Serve until Ctrl-C, or until no race or tab has needed it for `exit_after_idle` seconds."""
-    uvicorn = extra("uvicorn", "live pages", "watch")
+    uvicorn = extra("uvicorn")
     if not place.exists():
         raise JournalError(f"there is no journal or folder {place}: check the path")
     token = os.environ.get(TOKEN) or secrets.token_urlsafe(16)
@@ -258,30 +249,30 @@ TOO_SLOW = b"HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length
 
 def limited_protocol() -> Any:
     """Return uvicorn's protocol with a limit on connections and on the time that a head takes."""
-    protocol = extra("uvicorn.protocols.http.h11_impl", "live pages", "watch").H11Protocol
+    protocol = extra("uvicorn.protocols.http.h11_impl").H11Protocol
 
     class LimitedProtocol(protocol):  # type: ignore[misc, valid-type]
         """One connection; between two requests uvicorn's own keep-alive time holds."""
 
-        deadline: Any = None
-
         def connection_made(self, transport: Any) -> None:
             super().connection_made(transport)
+            self.start_deadline()
             if len(self.connections) > CONNECTIONS:
                 transport.abort()
-            else:
-                self.deadline = self.loop.call_later(HEADER_SECONDS, self.give_up)
 
         def data_received(self, data: bytes) -> None:
-            if self.deadline is None and self.waits_for_head():
-                self.deadline = self.loop.call_later(HEADER_SECONDS, self.give_up)
+            if self.deadline.cancelled() and self.waits_for_head():
+                self.start_deadline()
             super().data_received(data)
             if not self.waits_for_head():
-                self.end_deadline()
+                self.deadline.cancel()
 
         def connection_lost(self, exc: Exception | None) -> None:
-            self.end_deadline()
+            self.deadline.cancel()
             super().connection_lost(exc)
+
+        def start_deadline(self) -> None:
+            self.deadline = self.loop.call_later(HEADER_SECONDS, self.give_up)
 
         def waits_for_head(self) -> bool:
             return self.cycle is None or bool(self.cycle.response_complete)
@@ -289,10 +280,5 @@ def limited_protocol() -> Any:
         def give_up(self) -> None:
             self.transport.write(TOO_SLOW)
             self.transport.close()
-
-        def end_deadline(self) -> None:
-            if self.deadline is not None:
-                self.deadline.cancel()
-                self.deadline = None
 
     return LimitedProtocol

@@ -24,9 +24,9 @@ from latebloomer.integrations.sklearn import scoring, splits, training
 from latebloomer.integrations.sklearn.sklearn_learner import SklearnLearner, model_format
 from latebloomer.policies.registry import policy_for
 from latebloomer.racing import api, progress, training_share
-from latebloomer.racing.callbacks import Callback, RaceView
 from latebloomer.racing.journal import JournalFile, listing
 from latebloomer.racing.learner import seed_of
+from latebloomer.racing.race_state import Callback, RaceView
 from latebloomer.racing.runners import contract, local
 from latebloomer.racing.settings import need_same, race_in
 from latebloomer.racing.verdict.verdict import Verdict

@@ -294,7 +294,7 @@ def _connect(file: Path, durability: str) -> sqlite3.Connection:
 
 def _connect_to_read(file: Path, at_rest: bool) -> sqlite3.Connection:
     """Open a file read-only; in a read-only folder SQLite must know that nothing will change."""
-    uri = file.as_uri()
+    uri = file.absolute().as_uri()
     if at_rest:
         return sqlite3.connect(f"{uri}?mode=ro&immutable=1", uri=True, isolation_level=None)
     db = sqlite3.connect(f"{uri}?mode=ro", uri=True, isolation_level=None, timeout=5)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from dataclasses import replace
-from math import inf, isfinite, isinf, sqrt
+from math import inf, isfinite, sqrt
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ import numpy as np
 
 from latebloomer.core.statistics import pooled_noise
 from latebloomer.errors import LearnerError
+from latebloomer.policies.plan_text import counted
 from latebloomer.racing.checkpoints.saved_states import SavedStates
 from latebloomer.racing.journal.journal import resume_call
 from latebloomer.racing.learner import Entry, trained
@@ -28,9 +29,6 @@ from latebloomer.session import events
 from latebloomer.session.checked_inputs import set_aside
 from latebloomer.session.learner_view import LearnerView
 from latebloomer.session.session import Session
-from latebloomer.theory.certificate import Certificate, shape_of
-
-Intervals = dict[int, tuple[float, float]]  # of each learner's score at the horizon
 
 
 def build_verdict(
@@ -40,12 +38,8 @@ def build_verdict(
     race.need_one_learner()
     session = race.session
     known = dict(assess(race) if assessment is None else assessment)
-    intervals = known.pop("intervals", {})
-    views = [
-        replace(one, lower=ends[0], upper=ends[1])
-        for one in race.learners()
-        for ends in [intervals.get(one.arm, (-inf, inf))]
-    ]
+    intervals = known.pop("intervals", {})  # a new learner is not in an earlier assessment
+    views = [replace(one, **intervals.get(one.arm, {})) for one in race.learners()]
     best, naming = views[0], session.selection
     over = session.over and not session.selection_pending
     verdict = Verdict(
@@ -87,24 +81,52 @@ def assess(race: RaceState) -> dict[str, Any]:
     session, settings, seen = race.session, race.settings, history.History.of(race.session)
     naming = session.selection
     decided = seen.upto(naming.at)  # half-time and hindsight are about the selection
-    proof = certificate_of(session, settings)
-    intervals = {} if proof is None else _intervals(proof, seen, settings)
     # Certificate and tests are about the curves: they use the winner's later pulls too.
     curves = [x[:0] if i in session.repeats_scores else x for i, x in enumerate(seen.rewards())]
     departed = [naming.departed.get(i) for i in range(len(session.names))]
     failed = {i for i, how in enumerate(departed) if how == events.FAILED}
     leader = decided.leader_at_half(swept=not session.decides_every_pull, without=failed)
-    certified = proof is not None and proof.certified(naming.arm)
-    finding, conditions = _certificate(session, proof, naming.arm, intervals)
-    return {
-        "intervals": intervals,
-        "certified": certified,
-        "certificate": f"{finding} ({conditions})" if conditions else finding,
-        "missing": "" if certified else finding,
+    return _certified(session, settings, seen) | {
         "findings": history.check_curves(session.names, curves, session.maximize),
         "hindsight": history.hindsight(session.names, decided.rewards(), naming.at, departed),
         "half_time": None if leader is None else session.names[leader],
         "assessed_at": session.spent,
+    }
+
+
+def _certified(session: Session, settings: Settings, seen: history.History) -> dict[str, Any]:
+    """Return the certificate in words and its intervals, in scores.
+
+    If no limit of the scores is known, a bound beyond the observed scores by more than their
+    spread says nothing: it becomes infinite.
+    """
+    proof, names, naming = certificate_of(session, settings), session.names, session.selection
+    if proof is None:
+        text = "not certified: no learner has the three pulls that a noise estimate needs"
+        return {"certificate": text, "missing": text}
+    bounds = [float(seen.sign) * limit for limit in settings.score_bounds]
+    rewards = seen.sign * seen.scores
+    low, high = float(rewards.min()), float(rewards.max())
+    least = -inf if isfinite(min(bounds)) else low - (high - low)
+    most = inf if isfinite(max(bounds)) else high + (high - low)
+    lower = seen.sign * np.where(proof.lower < least, -inf, proof.lower)
+    upper = seen.sign * np.where(proof.upper > most, inf, proof.upper)
+    lower, upper = (lower, upper) if session.maximize else (upper, lower)
+    best, repeats = naming.arm, session.repeats_scores
+    finding, conditions = proof.explained(best, names, repeats, (least, most))
+    own = naming.estimates[best]
+    tied = [names[i] for i, one in naming.estimates.items() if i != best and one == own]
+    if tied:
+        both = " and ".join([names[best], *tied])
+        finding, conditions = f"a tie: {both} have the same estimate", ""
+    certified = proof.certified(best)
+    return {
+        "intervals": {
+            i: {"lower": float(lower[i]), "upper": float(upper[i])} for i in range(len(names))
+        },
+        "certified": certified,
+        "certificate": f"{finding} ({conditions})" if conditions else finding,
+        "missing": "" if certified else finding,
     }
 
 
@@ -139,76 +161,6 @@ def load_learner(race: RaceState, entries: list[Entry], states: SavedStates, nam
     return trained(host.learner)
 
 
-# --- the certificate in words ---
-
-
-def _intervals(proof: Certificate, seen: history.History, settings: Settings) -> Intervals:
-    """Return the certificate's bounds, in scores.
-
-    If no limit of the scores is known, a bound beyond the observed scores by more than their
-    spread says nothing: it becomes infinite.
-    """
-    bounds = settings.score_bounds or (-inf, inf)
-    low, high = float(seen.scores.min()), float(seen.scores.max())
-    least = -inf if isfinite(bounds[0]) else low - (high - low)
-    most = inf if isfinite(bounds[1]) else high + (high - low)
-    ends = (proof.lower, proof.upper) if seen.sign > 0 else (-proof.upper, -proof.lower)
-    lower = np.where(ends[0] < least, -inf, ends[0]).tolist()
-    upper = np.where(ends[1] > most, inf, ends[1]).tolist()
-    return dict(enumerate(zip(lower, upper, strict=True)))
-
-
-def _certificate(
-    session: Session, proof: Certificate | None, best: int, intervals: Intervals
-) -> tuple[str, str]:
-    """Return that the winner is certified, or what is missing, by name; and on what conditions."""
-    names, missing = session.names, "not certified: "
-    if proof is None:
-        return f"{missing}no learner has the three pulls that a noise estimate needs", ""
-    estimates, shape = session.selection.estimates, shape_of(session.maximize)
-    tied = [names[i] for i, one in estimates.items() if i != best and one == estimates[best]]
-    doubted, rival = ", ".join(names[i] for i in proof.contradicted), proof.rival(best)
-    if tied:
-        return f"a tie: {names[best]} and {' and '.join(tied)} have the same estimate", ""
-    if doubted:
-        doubt = f"the scores of {doubted} contradict the assumptions (curves that {shape})"
-        return missing + doubt, ""
-    if rival is None:
-        return f"{missing}no other learner is left to compare {names[best]} with", ""
-    failed = " and ".join(names[i] for i in sorted(proof.lost))
-    without = f"; {failed} failed and cannot be kept" if failed else ""
-    conditions = (
-        f"with probability {1 - proof.delta:g} if curves {shape} and the noise level is "
-        f"{proof.noise:.3g}, as estimated{without}"
-    )
-    at = f"at {proof.horizon} pulls"
-    if proof.certified(best):
-        lead = float(proof.lower[best]) - float(proof.upper[rival])
-        text = f"{names[best]} is best {at}, at least {lead:.4g} ahead of {names[rival]}"
-        return f"certified: {text}", conditions
-    return missing + _in_the_way(session, proof, best, rival, intervals, at), conditions
-
-
-def _in_the_way(
-    session: Session, proof: Certificate, best: int, rival: int, intervals: Intervals, at: str
-) -> str:
-    name, other = session.names[best], session.names[rival]
-    for arm, bound in ((best, proof.lower[best]), (rival, proof.upper[rival])):
-        if isinf(bound) and arm in session.repeats_scores:
-            return f"pulls of {session.names[arm]} repeat scores, so their noise is unknown"
-        if isinf(bound):
-            return f"{session.names[arm]} has too few pulls to say anything about {at[3:]}"
-    worst, top = (0, 1) if session.maximize else (1, 0)
-    could, certain = intervals[rival][top], intervals[best][worst]
-    if isinf(could):
-        return (
-            f"nothing bounds {other} {at}, as no limit is known for this score; "
-            "pass score_range=(0, 1)"
-        )
-    only = "" if isinf(certain) else f", while {name} is only guaranteed {certain:.4g}"
-    return f"within its 95 % bounds, {other} could still reach {could:.4g} {at}{only}"
-
-
 # --- warnings ---
 
 CLOSE = 0.05  # a time-based race ends within this share of its time, if pulls are shorter
@@ -222,7 +174,7 @@ NOISE_PULLS = 3  # pulls that a noise estimate needs
 
 def warnings_of(race: RaceState) -> Iterator[str]:
     """Yield what a verdict warns of: failures, notes, extensions, missed times, unequal costs."""
-    names = race.session.names
+    session, names = race.session, race.session.names
     for note in race.notes:
         if isinstance(note, events.Extended):
             yield f"{note.why} {NO_BOUND}"
@@ -237,16 +189,12 @@ def warnings_of(race: RaceState) -> Iterator[str]:
         if arm not in lost:
             what = "was interrupted" if ended else "failed and was made again"
             yield f"{names[arm]}: pull {n} {what}"
-    yield from (*_missed_time(race), *_small_budget(race), *unequal_costs(race))
-
-
-def _small_budget(race: RaceState) -> list[str]:
-    session, budget = race.session, race.session.selection.budget
-    least, why = session.policy.advised_budget(len(session.names))
-    if race.settings.horizon is not None or least <= budget:
-        return []
-    of = f" of {session.budget} to select the winner" if race.settings.winner_share else ""
-    return [f"the budget of {budget} pulls{of} is small: {least} are recommended ({why})"]
+    yield from _missed_time(race)
+    budget, (least, why) = session.selection.budget, session.policy.advised_budget(len(names))
+    if race.settings.horizon is None and least > budget:
+        of = f" of {session.budget} to select the winner" if race.settings.winner_share else ""
+        yield f"the budget of {counted(budget)}{of} is small: {least} are recommended ({why})"
+    yield from unequal_costs(race)
 
 
 def _missed_time(race: RaceState) -> list[str]:

@@ -31,7 +31,7 @@ from bisect import bisect_right, insort
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache, cached_property, partial
+from functools import cache, cached_property
 from itertools import accumulate, repeat, takewhile
 from math import inf, sqrt
 from operator import mul
@@ -276,37 +276,30 @@ def hindsight(
     names: Sequence[str], rewards: Sequence[Floats], budget: int, left: Sequence[str | None]
 ) -> tuple[Hindsight, ...]:
     """Replay both methods; `rewards` are such that higher is better."""
-    known = [Curve(x, word) for x, word in zip(rewards, left, strict=True)]
+    known = list(map(Curve, rewards, left))
     return halving(names, known, budget), asha(names, known, budget)
-
-
-Replay = Callable[[int], tuple[int, int]]  # from a size to the arm that is kept, and the pulls
 
 
 def halving(names: Sequence[str], known: Sequence[Curve], budget: int) -> Hindsight:
     """Replay Successive Halving by the latest value; arms are resumed, not restarted."""
-    rule, label = SuccessiveHalving(), "Successive Halving (eta 2)"
+    rule = SuccessiveHalving()
 
     def replay(total: int) -> tuple[int, int]:
+        """Return the arm that is kept and the pulls that this takes."""
         plan = rule.plan(len(names), total)
-        return _knockout(known, plan.keep.tolist(), plan.upto.tolist())
+        crew, level, pulls = list(range(len(known))), 0, 0
+        for k, n in zip(plan.keep.tolist(), plan.upto.tolist(), strict=True):
+            if level:
+                values = {i: known[i].at(level) for i in crew}
+                crew = sorted(sorted(crew, key=lambda i: (-values[i], i))[:k])
+            for i in crew:
+                known[i].at(n)
+                pulls += known[i].cost(n) - known[i].cost(level)
+            level = n
+        return crew[0], pulls
 
     totals = _downwards(rule.smallest_budget(len(names))[0], budget)
-    return _largest(label, names, budget, totals, replay)
-
-
-def _knockout(known: Sequence[Curve], keep: list[int], upto: list[int]) -> tuple[int, int]:
-    """Return the arm that is kept and the pulls that this takes."""
-    crew, level, pulls = list(range(len(known))), 0, 0
-    for k, n in zip(keep, upto, strict=True):
-        if level:
-            values = {i: known[i].at(level) for i in crew}
-            crew = sorted(sorted(crew, key=lambda i: (-values[i], i))[:k])
-        for i in crew:
-            known[i].at(n)
-            pulls += known[i].cost(n) - known[i].cost(level)
-        level = n
-    return crew[0], pulls
+    return _largest("Successive Halving (eta 2)", names, budget, totals, replay)
 
 
 def asha(names: Sequence[str], known: Sequence[Curve], budget: int) -> Hindsight:
@@ -315,27 +308,27 @@ def asha(names: Sequence[str], known: Sequence[Curve], budget: int) -> Hindsight
     At a rung an arm continues if it is in the top quarter of those that reached it so far.
     """
     label = f"ASHA (eta {ETA}, grace 1, one worker, learners in this order)"
-    cuts = cache(partial(_cuts, known))  # ends between the same two rungs have the same ones
-    ends = _downwards(1, max(len(curve.rewards) for curve in known))
+
+    @cache  # ends between the same two rungs have the same ones
+    def cuts(rungs: tuple[int, ...]) -> list[float] | None:
+        """Return the rung at which each arm is stopped, or infinity; None for all: unknown."""
+        seen: dict[int, list[float]] = {n: [] for n in rungs}  # the values at each rung, sorted
+        try:
+            return [_cut(curve, seen) for curve in known]
+        except Unknown:
+            return None
 
     def replay(end: int) -> tuple[int, int]:
-        return _asha(known, cuts(_rungs_below(end)), end)
+        rungs = takewhile(lambda n: n < end, accumulate(repeat(ETA), mul, initial=1))
+        found = cuts(tuple(rungs))  # at 1, 4, 16, ... below the end
+        if found is None:
+            raise Unknown
+        stops = [(curve, int(min(end, cut))) for curve, cut in zip(known, found, strict=True)]
+        latest = [curve.at(n) for curve, n in stops]
+        return latest.index(max(latest)), sum(curve.cost(n) for curve, n in stops)
 
+    ends = _downwards(1, max(len(curve.rewards) for curve in known))
     return _largest(label, names, budget, ends, replay, ", each up to {},")
-
-
-def _rungs_below(end: int) -> tuple[int, ...]:
-    """Return 1, 4, 16, ... below `end`."""
-    return tuple(takewhile(lambda n: n < end, accumulate(repeat(ETA), mul, initial=1)))
-
-
-def _cuts(known: Sequence[Curve], rungs: tuple[int, ...]) -> list[float] | None:
-    """Return the rung at which each arm is stopped, or infinity; None for all: unknown."""
-    seen: dict[int, list[float]] = {n: [] for n in rungs}  # the values at each rung, sorted
-    try:
-        return [_cut(curve, seen) for curve in known]
-    except Unknown:
-        return None
 
 
 def _cut(curve: Curve, rungs: dict[int, list[float]]) -> float:
@@ -347,25 +340,19 @@ def _cut(curve: Curve, rungs: dict[int, list[float]]) -> float:
     return inf
 
 
-def _asha(known: Sequence[Curve], cuts: list[float] | None, end: int) -> tuple[int, int]:
-    if cuts is None:
-        raise Unknown
-    stops = [int(min(end, cut)) for cut in cuts]
-    latest = [curve.at(n) for curve, n in zip(known, stops, strict=True)]
-    pulls = sum(curve.cost(n) for curve, n in zip(known, stops, strict=True))
-    return latest.index(max(latest)), pulls
-
-
 def _downwards(least: int, most: int) -> Iterable[int]:
     step = max(1, (most - least) // TRIES)
     return [*range(most, least, -step), least] if most >= least else []
 
 
 def _largest(
-    rule: str, names: Sequence[str], budget: int, sizes: Iterable[int], replay: Replay,
-    each: str = "",
+    rule: str, names: Sequence[str], budget: int, sizes: Iterable[int],
+    replay: Callable[[int], tuple[int, int]], each: str = "",
 ) -> Hindsight:  # fmt: skip
-    """Return what a method keeps with the first size for which the curves suffice."""
+    """Return what a method keeps with the first size for which the curves suffice.
+
+    `replay` returns, for a size, the arm that is kept and the pulls.
+    """
     for size in sizes:
         with suppress(Unknown):
             pick, pulls = replay(size)

@@ -24,15 +24,12 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-Curves = Mapping[int, ThinnedCurve]
-
 
 def page_data(
-    verdict: Verdict, state: str | None = None, curves: Curves | None = None
+    verdict: Verdict, state: str | None = None, curves: Mapping[int, ThinnedCurve] | None = None
 ) -> RacePage:
     """Return a race's page as plain data; curves that are known already are not made again."""
-    findings = set(map(str, verdict.findings))
-    selected = verdict.selected
+    findings, selected = set(map(str, verdict.findings)), verdict.selected
     same = ("spent", "horizon", "started", "seconds", "assessed_at", "certified", "certificate",
             "half_time", "versions")  # fmt: skip
     return RacePage(
@@ -71,11 +68,11 @@ def _why(verdict: Verdict) -> str:
     told = [as_sentence(standing(best, verdict.horizon)), f"{text}."]
     if not final:
         racing = sum(not one.left for one in verdict.learners)
-        told.append(f"{racing:,} of {len(verdict.learners):,} learners are still in the race.")
-        return " ".join(told)
-    if verdict.late_bloomer:
-        told.append(f"Late bloomer: {verdict.half_time} led at half-time.")
-    return " ".join([*told, *explanation(verdict)])
+        more = [f"{racing:,} of {len(verdict.learners):,} learners are still in the race."]
+    else:
+        bloom = f"Late bloomer: {verdict.half_time} led at half-time."
+        more = [*([bloom] if verdict.late_bloomer else []), *explanation(verdict)]
+    return " ".join([*told, *more])
 
 
 def _curves_of(verdict: Verdict) -> dict[int, ThinnedCurve]:
@@ -120,12 +117,9 @@ def plot(verdict: Verdict, kind: str, ax: Any = None) -> Figure:
     learners = by_rank(verdict)
     top = learners if len(learners) <= COLORED else learners[:TOP]
     colors = dict(zip((one.arm for one in top), COLORS, strict=False))
-    if kind == "curves":
-        _plot_curves(verdict, learners, colors, ax)
-        finish(ax, verdict.sentence)
-    else:
-        _plot_budget(verdict, learners, colors, ax)
-        finish(ax, verdict.sentence, 0.7)
+    draw, room = (_plot_curves, 1.0) if kind == "curves" else (_plot_budget, 0.7)
+    draw(verdict, learners, colors, ax)
+    finish(ax, verdict.sentence, room)
     return ax.figure
 
 

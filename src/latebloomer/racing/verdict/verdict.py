@@ -58,11 +58,9 @@ class Training:
 
     def __str__(self) -> str:
         after = f", {self.pulls_after_selection:,} of them after selection"
-        return (
-            f"{'Final score' if self.final else 'Score so far'} {self.score:.6g} after "
-            f"{self.pulls:,} pull{'s' * (self.pulls != 1)}"
-            f"{after if self.pulls_after_selection else ''}"
-        )
+        word = "Final score" if self.final else "Score so far"
+        text = f"{word} {self.score:.6g} after {self.pulls:,} pull{'s' * (self.pulls != 1)}"
+        return text + after if self.pulls_after_selection else text
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -230,7 +228,16 @@ class Verdict:
 
     def details(self) -> str:
         """Return all that is known, with every reason and every warning."""
-        return details(self)
+        shown = by_rank(self)
+        lines = [self.sentence, *explanation(self), f"{self.selected}. {self.trained}."]
+        lines += [f"{words.as_sentence(self.reason)} {_policy(self)}", "", *_table(shown), ""]
+        for one in shown:
+            why = f"{one.why}. {one.remark}" if one.remark else one.why
+            lines.append(f"{one.name}: {why}.")
+        lines += ["", words.as_sentence(self.certificate)]
+        lines += [f"{rival}." for rival in self.hindsight]
+        lines += [f"Warning: {warning}." for warning in self.warnings]
+        return words.printable("\n".join([*lines, *_journal(self)]))
 
     def summary(self) -> dict[str, Any]:
         """Return what the journal keeps: equal for equal races, whether interrupted or not."""
@@ -249,7 +256,7 @@ class Verdict:
 
     def save(self, path: File) -> None:
         """Pickle the winner; an existing file stays until the new one is complete."""
-        self._need_other_than_journal(path)
+        need_different({"the journal": self.journal, "the file to write": path})
         try:
             data = pickle.dumps(self.learner)
         except (Exception, SystemExit) as error:  # whatever the learner's own pickling raises
@@ -303,7 +310,7 @@ class Verdict:
         from latebloomer.page.race_html import race_html
         from latebloomer.racing.verdict.pictures import page_data
 
-        self._need_other_than_journal(path)
+        need_different({"the journal": self.journal, "the file to write": path})
         return write_file(path, race_html(page_data(self)))
 
     def _repr_html_(self) -> str:
@@ -312,9 +319,6 @@ class Verdict:
         from latebloomer.racing.verdict.pictures import page_data
 
         return race_cell(page_data(self))
-
-    def _need_other_than_journal(self, path: File) -> None:
-        need_different({"the journal": self.journal, "the file to write": path})
 
 
 def _finite(value: Any) -> Any:
@@ -341,10 +345,9 @@ def brief(verdict: Verdict, table: bool = True) -> str:
         lines.append(f"{verdict.selected}. {verdict.trained}.")
     lines += _table(by_rank(verdict)[:SHOWN]) if table else []
     cost = words.short_seconds(sum(one.seconds for one in verdict.learners))
-    lines.append(
-        f"{words.as_sentence(f'{verdict.reason} ({cost} s of training)')} {_policy(verdict)}"
-    )
-    lines.append(words.as_sentence(verdict.missing or verdict.certificate))
+    reason = words.as_sentence(f"{verdict.reason} ({cost} s of training)")
+    certificate = words.as_sentence(verdict.missing or verdict.certificate)
+    lines += [f"{reason} {_policy(verdict)}", certificate]
     kept = [
         f"{rival.rule.partition(' (')[0]} ({rival.pulls:,} of {verdict.selected.at:,} pulls) "
         f"keeps {words.short_name(rival.pick)}"
@@ -354,21 +357,6 @@ def brief(verdict: Verdict, table: bool = True) -> str:
     lines += [f"Replayed on these curves: {'; '.join(kept)}."] if kept else []
     lines += _not_shown(verdict, len(verdict.learners) - SHOWN if table else 0)
     return words.printable("\n".join(lines))
-
-
-def details(verdict: Verdict) -> str:
-    """Return all that is known, with every reason and every warning."""
-    lines = [verdict.sentence, *explanation(verdict), f"{verdict.selected}. {verdict.trained}.",
-             f"{words.as_sentence(verdict.reason)} {_policy(verdict)}", ""]  # fmt: skip
-    shown = by_rank(verdict)
-    lines += [*_table(shown), ""]
-    for one in shown:
-        why = f"{one.why}. {one.remark}" if one.remark else one.why
-        lines.append(f"{one.name}: {why}.")
-    lines += ["", words.as_sentence(verdict.certificate)]
-    lines += [f"{rival}." for rival in verdict.hindsight]
-    lines += [f"Warning: {warning}." for warning in verdict.warnings]
-    return words.printable("\n".join([*lines, *_journal(verdict)]))
 
 
 def _policy(verdict: Verdict) -> str:

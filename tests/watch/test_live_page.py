@@ -1,10 +1,13 @@
 """A race followed from its journal: the same as read at once, and nothing is changed by it."""
 
+import json
 import random
 import re
+from contextlib import ExitStack
 from dataclasses import replace
 from hashlib import sha256
 from itertools import count
+from uuid import uuid4
 
 import pytest
 
@@ -12,10 +15,13 @@ from latebloomer import LocalRunner, RisingSR, race, read_verdict, resume
 from latebloomer.errors import JournalError
 from latebloomer.page.race_html import RaceDrawing, race_html
 from latebloomer.page.race_page import FINISHED, INTERRUPTED, RUNNING
+from latebloomer.policies.registry import make_policy
 from latebloomer.racing.journal import files
+from latebloomer.racing.race_state import RaceState
+from latebloomer.racing.settings import Settings
 from latebloomer.racing.verdict.pictures import page_data
-from latebloomer.watch.followed_race import FollowedRace
-from latebloomer.watch.live_page import RaceFolder
+from latebloomer.session.events import Created, ScoreReported
+from latebloomer.watch.live_page import FollowedRace, LivePage, RaceContent, RaceFolder
 
 
 def curve(slow, best, fail=None):
@@ -29,10 +35,8 @@ def curve(slow, best, fail=None):
     return scores
 
 
-LEARNERS = {
-    "late": curve(40, 1.0), "early": curve(1, 0.7), "middling": curve(9, 0.6),
-    "weak": curve(5, 0.4), "fails": curve(5, 0.5, fail=12),
-}  # fmt: skip
+NAMED = {"late": (40, 1.0), "early": (1, 0.7), "middling": (9, 0.6), "weak": (5, 0.4)}
+LEARNERS = {name: curve(*how) for name, how in NAMED.items()} | {"fails": curve(5, 0.5, 12)}
 
 
 def run(path, budget=400, **settings):
@@ -172,3 +176,126 @@ def test_it_goes_on_where_the_race_goes_on_also_with_newcomers(path, cut):
     assert {one.name for one in page.learners} == {*LEARNERS, "new"}
     assert all(page.curves[one.arm].pulls == one.pulls for one in page.learners)
     assert "new" in " ".join(one.text for one in page.events)  # it is said that it joined
+
+
+# --- changes as small messages: put together, they are the page ---
+
+
+class Written:
+    """A journal that is written pull by pull, by a race without learners."""
+
+    def __init__(self, path, budget):
+        settings = Settings(policy=make_policy("foresight"), budget=budget)
+        created = Created("race", settings.as_dict(), tuple(f"arm {i}" for i in range(5)))
+        self._session, self._rng = RaceState(created).session, random.Random(0)
+        self.journal = files.create(path, created)
+        self.live = LivePage(RaceContent(FollowedRace(path)), "here")
+
+    def pull(self, count):
+        told = []
+        for _ in range(count):
+            arm = self._session.ask()
+            n = self._session.pulls_of(arm) + 1
+            score = (1 + arm) * n / (n + 10 * arm + 10) + self._rng.gauss(0, 0.01)
+            self._session.tell(arm, score)
+            told.append(ScoreReported(arm, score, 0.01))
+        self.journal.append(*told)
+        self.live.update()
+
+    def read_all(self):
+        while self.live.content.hurries:
+            self.live.update()
+
+
+@pytest.fixture
+def writing(tmp_path):
+    """A function that starts journals; all are closed at the end."""
+    with ExitStack() as stack:
+
+        def start(pulls, budget=4000):
+            made = Written(tmp_path / f"{uuid4()}.db", budget)
+            stack.callback(made.journal.close)
+            made.pull(pulls)
+            return made
+
+        yield start
+
+
+def curves_of(body):
+    """Of each learner: its classes, and its two paths."""
+    found = re.findall(r'<g id="(c\d+)" class="([^"]*)">.*?(<path .*?)</g>', body)
+    return {name: [look, *re.findall(r' d="([^"]*)"', paths)] for name, look, paths in found}
+
+
+class Tab:
+    """What a browser does with messages, as far as curves and rows go."""
+
+    def __init__(self, live):
+        self._live = live
+        body, self.seen = live.body()
+        self._change({"whole": body})
+
+    def follow(self):
+        texts, self.seen = self._live.since(self.seen)
+        for text in texts:
+            self._change(json.loads(text))
+        return texts
+
+    def _change(self, message):
+        if "whole" in message:
+            self.curves = curves_of(message["whole"])
+            self.rows = list(map(int, re.findall(r'<tr id="r(\d+)"', message["whole"])))
+        for html in message.get("draw", {}).values():
+            self.curves.update(curves_of(html))
+        for arm, (strong, faint) in message.get("grow", {}).items():
+            look, raw, smooth = self.curves[f"c{arm}"]
+            self.curves[f"c{arm}"] = [look, raw + faint, smooth + strong]
+        for arm, look in message.get("look", {}).items():
+            if f"c{arm}" in self.curves:
+                self.curves[f"c{arm}"][0] = f"curve {look}"
+        self.rows = message.get("order", self.rows)
+
+
+def test_messages_put_together_are_the_page(writing):
+    written = writing(1)
+    tab = Tab(written.live)
+    for pulls in (1, 1, 1, 5, 40, 300, 900, 1500):  # curves are thinned on the way
+        written.pull(pulls)
+        tab.follow()
+        fresh = Tab(written.live)
+        assert tab.curves == fresh.curves and tab.rows == fresh.rows
+    assert len(tab.curves) == 5
+
+
+def test_tabs_share_messages_and_a_tab_that_is_far_behind_gets_the_page(writing):
+    written = writing(10)
+    one, other, late = (Tab(written.live) for _ in range(3))
+    for _ in range(3):
+        written.pull(10)
+        assert one.follow() == other.follow() != []
+    assert one.follow() == []
+    for _ in range(100):
+        written.pull(1)
+    (text,) = late.follow()
+    assert "whole" in json.loads(text) and late.curves == Tab(written.live).curves
+    late.seen = "elsewhere-3"  # another server's
+    assert "whole" in json.loads(late.follow()[0])
+
+
+def test_an_update_does_not_grow_with_the_race(writing):
+    sizes = []
+    for before in (300, 30_000):
+        written = writing(before, budget=100_000)
+        written.read_all()
+        tab = Tab(written.live)
+        written.pull(10)
+        sizes.append(sum(map(len, tab.follow())))
+    assert max(sizes) < 12_000
+
+
+def test_a_long_journal_is_shown_before_all_of_it_is_read(writing):
+    written = writing(45_000, budget=100_000)
+    body, _ = written.live.body()
+    assert "Reading the journal, up to pull" in body and written.live.content.hurries
+    written.read_all()
+    assert "45,000 of 100,000 pulls" in written.live.body()[0]
