@@ -193,8 +193,8 @@ def draw_axes(view: View) -> str:
         shapes.append(_text("0", y, f"{value:.6g}", "tick end", 'dx="-8" dy="4"'))
     for value in ticks(0.0, view.longest, 5):
         if value == int(value):
-            at = view.x(value)
-            shapes.append(_text(at, "100%", f"{value:,.0f}", "tick middle", 'dy="18"'))
+            number = f"{value:,.0f}"
+            shapes.append(_text(view.x(value), "100%", number, "tick middle", 'dy="18"'))
     return "".join([*shapes, '<line class="axis" x2="100%" y1="100%" y2="100%"/>'])
 
 

@@ -40,11 +40,9 @@ class Selection:
     final: bool = True  # False while the race may still select another
 
     def __str__(self) -> str:
-        word = "Selected" if self.final else "Leading:"
-        return (
-            f"{word} {self.name} at race pull {self.at:,} (estimate {self.estimate:.6g} after "
-            f"{self.pulls:,} pull{'s' * (self.pulls != 1)})"
-        )
+        pulls = f"{self.pulls:,} pull{'s' * (self.pulls != 1)}"
+        at = f"at race pull {self.at:,} (estimate {self.estimate:.6g} after {pulls})"
+        return f"{'Selected' if self.final else 'Leading:'} {self.name} {at}"
 
 
 @dataclass(frozen=True)
@@ -179,7 +177,7 @@ class Verdict:
 
     def curve(self, name: str) -> list[float]:
         """Return a learner's scores, pull by pull."""
-        return self.history.scores_of(self.history.names.index(name)).tolist()
+        return self.history.by_arm[self.history.names.index(name)].tolist()
 
     @property
     def policy(self) -> str:
@@ -372,11 +370,9 @@ def _table(shown: Sequence[LearnerView]) -> list[str]:
     rows = [head, *(_cells(one) for one in shown)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [
-        "  ".join([
-            f"  {name:<{widths[0]}}", *map(str.rjust, cells, widths[1:]), outcome
-        ])
+        "  ".join([f"  {name:<{widths[0]}}", *map(str.rjust, cells, widths[1:]), outcome])
         for name, *cells, outcome in rows
-    ]  # fmt: skip
+    ]
 
 
 def _cells(one: LearnerView) -> tuple[str, ...]:
