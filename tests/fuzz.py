@@ -23,7 +23,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent / "racing"))
 
-from toys import rising
+from toys import LEARNERS, rising
 
 from latebloomer import race, read_verdict, resume
 from latebloomer.errors import LatebloomerError
@@ -84,12 +84,10 @@ def call(rng, session):
             session.apply(more)
     elif kind < 0.92:
         session.explain(junk(rng, rng.randrange(len(session.names))))
-    elif kind < 0.96:
-        session.recommend()
-    elif kind < 0.98:
-        session.standings()
     elif kind < 0.985:
-        session.certificate()
+        rng.choice(
+            [session.recommend, session.recommend, session.standings, session.certificate]
+        )()
     else:
         session.scores(junk(rng, 0))
 
@@ -130,7 +128,6 @@ def new_session(rng):
 # --- journals ---
 
 
-LEARNERS = {"a": rising(0.9), "b": rising(0.7), "c": rising(0.5)}
 WITH_NEWCOMER = LEARNERS | {"d": rising(0.8)}
 
 

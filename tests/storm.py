@@ -99,13 +99,6 @@ STORMS = [  # share of the kills, and which races take turns
 ]
 
 
-# --- the storms ---
-
-
-def told(path):
-    return kill.told(path) if kill.begun(path) else []
-
-
 def storm(kinds, wanted, rng, total):
     """Kill races of these kinds until `wanted` deaths have happened."""
     with tempfile.TemporaryDirectory(prefix="latebloomer-") as place:
@@ -113,7 +106,7 @@ def storm(kinds, wanted, rng, total):
         for number, kind in enumerate(kinds):
             path = Path(place) / f"calm-{number}.db"
             summary = kind.live(path).summary()
-            calm.append((sorted(row[1:] for row in told(path)), summary))
+            calm.append((sorted(row[1:] for row in kill.told(path)), summary))
         until = total["kills"] + wanted
         while total["kills"] < until:
             number = rng.randrange(len(kinds))
@@ -138,11 +131,11 @@ def one_race(kind, path, calm, rng, total):
         if code not in (0, -signal.SIGKILL):
             raise SystemExit(f"a life of {path} ended with code {code} at {moment}, {often}")
         total["kills"] += code != 0
-        now = told(path)
+        now = kill.told(path)
         total["lost"] += now[: len(before)] != before
         before = now
     verdict = kind.live(path)
-    after, (pulls, summary) = told(path), calm
+    after, (pulls, summary) = kill.told(path), calm
     keys = {row[1:3] for row in after}
     total["lost"] += after[: len(before)] != before
     total["double"] += len(after) - len(keys)

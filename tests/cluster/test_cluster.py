@@ -17,8 +17,6 @@ from latebloomer.errors import MissingExtra
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="processes are looked up in /proc")
 
-# --- addresses ---
-
 
 def said_at(address, folder):
     """What a program that is not connected yet is told."""
@@ -48,8 +46,6 @@ def test_ray_is_missing(monkeypatch):
     with pytest.raises(MissingExtra, match=r"pip install 'latebloomer\[ray\]'"):
         Cluster().open()
 
-
-# --- a Ray that is started here ---
 
 ITS_OWN = """
 import json, os, subprocess, sys
@@ -146,9 +142,6 @@ def ended(handle, within=30.0):
     gone = bool(select.select([handle], [], [], within)[0])
     os.close(handle)
     return gone
-
-
-# --- its folder, its token and its watchdog ---
 
 
 @linux

@@ -15,7 +15,6 @@ import json
 import os
 import random
 import signal
-import sqlite3
 import subprocess
 import sys
 from collections import Counter
@@ -24,9 +23,12 @@ from functools import partial
 from pathlib import Path
 from time import monotonic
 
-from latebloomer import LocalRunner, race, read_verdict, resume
+from toys import rows
+
+from latebloomer import LocalRunner, race, resume
 from latebloomer.cluster.connection import ALL_INTERFACES, PrivateFolder, ask_for_token
-from latebloomer.errors import JournalError, NoScoresYet
+from latebloomer.errors import JournalError
+from latebloomer.racing.journal import files
 from latebloomer.racing.journal.journal import SqliteLog
 from latebloomer.racing.runners.runner_contract import Rising
 from latebloomer.session.events import ScoreReported
@@ -61,9 +63,6 @@ class Saved(Rising):
 
 def learners(folder):
     return {name: partial(Saved, name, str(folder)) for name in LEARNERS}
-
-
-# --- the moment ---
 
 
 def reach(folder, moment):
@@ -102,8 +101,7 @@ def doom(folder, whom, moments, count, rng):
 
 def moments_of_learners(folder):
     """Those of the undisturbed race, which all come."""
-    with closing(sqlite3.connect(folder / "calm.db")) as db:
-        made = db.execute("SELECT name, n FROM pulls JOIN arms USING (arm)").fetchall()
+    made = rows(folder / "calm.db", "SELECT name, n FROM pulls JOIN arms USING (arm)")
     moments = [f"{name}-{when}-{n}" for name, n in made for when in ("before", "after")]
     return moments + [f"{name}-saving-{n}" for name, n in made if n % EVERY == 0]
 
@@ -112,9 +110,6 @@ def moments_of_drivers(*others):
     """Before and after each pull is written, or another thing for the first time."""
     things = (*range(1, BUDGET + 1), *others)
     return [f"driver-{when}-{thing}" for thing in things for when in ("writing", "written")]
-
-
-# --- one life of a driver ---
 
 
 def driver(folder, address):
@@ -134,10 +129,9 @@ def driver(folder, address):
 
 
 def has_begun(path):
+    """Whether there is a race, perhaps without a pull."""
     try:
-        return read_verdict(path) is not None
-    except NoScoresYet:  # no pull, but a race
-        return True
+        return bool(files.glance(path))
     except JournalError:
         return False
 
@@ -160,9 +154,6 @@ def arm_moments(folder, ray_runner):
         reach(folder, "driver-written-connection")
 
     SqliteLog.append, ray_runner.start = appending, starting
-
-
-# --- a race through all its deaths ---
 
 
 class Race:
@@ -211,22 +202,13 @@ class Race:
     def outcome(self):
         """What became of it, beside the race that nothing disturbed."""
         made, calm = rows(self.folder / "race.db"), rows(self.folder / "calm.db")
-        same = {row[:3] for row in made} & {row[:3] for row in calm}
+        same = {*made} & {*calm}
         found = json.loads((self.folder / "verdict.json").read_text())
-        gapless = sorted(t for *_, t in made) == list(range(1, len(made) + 1))
         return Counter(
             lost=len(calm) - len(same),  # pulls of the other that are not in it, score and all
             double=len(made) - len(same),  # pulls in it besides
-            different=int(found != self.calm or not gapless),
+            different=int(found != self.calm),
         )
-
-
-def rows(path):
-    with closing(sqlite3.connect(path)) as db:
-        return db.execute("SELECT arm, n, score, t FROM pulls ORDER BY arm, n").fetchall()
-
-
-# --- the cluster ---
 
 
 @contextmanager
@@ -256,8 +238,6 @@ def mend(cluster, nodes=NODES):
         cluster.add_node(num_cpus=1)
 
 
-# --- the storms ---
-
 KINDS = {"drivers": 3, "actors": 5, "nodes": 3, "leaving": 2}  # deaths in the tests
 
 
@@ -266,11 +246,10 @@ def tests(folder, seed):
     rng, found = random.Random(int(seed)), {}
     with cluster_of_nodes() as cluster:
         for kind, deaths in KINDS.items():
-            mend(cluster, NODES if kind != "drivers" else 1)
+            drive = kind == "drivers"
+            mend(cluster, 1 if drive else NODES)
             one = Race(folder / kind)
-            moments = (
-                moments_of_drivers() if kind == "drivers" else moments_of_learners(one.folder)
-            )
+            moments = moments_of_drivers() if drive else moments_of_learners(one.folder)
             whom = "process" if kind in ("drivers", "actors") else "node"
             doom(one.folder, whom, moments, deaths, rng)
             one.run(cluster, replace=kind == "nodes")

@@ -7,34 +7,16 @@ import signal
 import subprocess
 import sys
 import threading
-from itertools import count
 from pathlib import Path
 
 import pytest
+from toys import acts
 
 from latebloomer import LocalRunner, race, read_verdict
-from latebloomer.racing.runners.runner_contract import check_runner
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 
-
-def rising(best):
-    return lambda: ((best * n / (n + 5), n) for n in count(1))
-
-
-GOOD = {"a": rising(0.9), "b": rising(0.7)}
-
-
-def after_two(then):
-    def scores():
-        yield 0.1, 1
-        yield 0.2, 2
-        then()
-        yield 0.3, 3
-
-    return scores
-
-
+GOOD = {"a": acts(None, None), "b": acts(None, None, 0.7)}
 DEATHS = {
     "exits at once": (lambda: os._exit(3), "its process exited with code 3"),
     "crashes": (lambda: os.kill(os.getpid(), signal.SIGSEGV), "its process was ended by SIGSEGV"),
@@ -44,15 +26,11 @@ DEATHS = {
 }
 
 
-def test_it_keeps_the_contract_of_runners():
-    assert len(check_runner(lambda: LocalRunner(isolate=True))) == 4
-
-
 @pytest.mark.parametrize("what", DEATHS)
 def test_a_learner_that_dies_has_failed_and_the_race_goes_on(tmp_path, what):
     die, text = DEATHS[what]
     path = tmp_path / "race.db"
-    learners = GOOD | {"odd": after_two(die)}
+    learners = GOOD | {"odd": acts(3, die, 0.2)}
     verdict = race(learners, 40, journal=path, progress=False, runner="isolated")
     assert verdict.spent == 40 and verdict.name == "a"
     assert verdict["odd"].state == "failed" and verdict["odd"].pulls == 2
@@ -61,7 +39,7 @@ def test_a_learner_that_dies_has_failed_and_the_race_goes_on(tmp_path, what):
 
 
 def test_a_pull_that_hangs_is_ended_with_its_process():
-    learners = GOOD | {"odd": after_two(threading.Event().wait)}
+    learners = GOOD | {"odd": acts(3, threading.Event().wait, 0.2)}
     limited = LocalRunner(isolate=True, timeout=0.2, retries=0)
     verdict = race(learners, 30, journal=None, progress=False, runner=limited)
     assert verdict["odd"].why == "pull 3 failed once: a pull took longer than timeout=0.2 s"

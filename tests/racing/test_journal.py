@@ -10,7 +10,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from toys import Saves, rising, rows, saves
+from toys import LEARNERS, Saves, change, entries_in, limit_pages, rows, run, saves
 
 from latebloomer import UCBE, JournalFile, LocalRunner, race, read_verdict, resume
 from latebloomer.errors import JournalError, JournalInUse, JournalMismatch, SettingError
@@ -28,19 +28,9 @@ def created(names):
     return Created("race", SETTINGS.as_dict(), tuple(names))
 
 
-LEARNERS = {"a": rising(0.9), "b": rising(0.7), "c": rising(0.5)}
-
-
-def run(path, budget=40, **settings):
-    return race(LEARNERS, budget, journal=path, progress=False, **settings)
-
-
-# --- what is in it ---
-
-
-def test_every_pull_is_there_in_order_with_its_number_of_the_arm(tmp_path):
+def test_pulls_settings_versions_and_verdict_can_be_read_with_any_sqlite_tool(tmp_path):
     path = tmp_path / "race.db"
-    verdict = run(path)
+    verdict = run(path, seed=3, policy="r-sr")
     pulls = rows(path, "SELECT t, arm, n, score, seconds, at FROM pulls ORDER BY t")
     assert [pull[0] for pull in pulls] == list(range(1, 41))
     for arm, name in enumerate(LEARNERS):
@@ -48,11 +38,6 @@ def test_every_pull_is_there_in_order_with_its_number_of_the_arm(tmp_path):
         assert [pull[2] for pull in mine] == list(range(1, verdict.pulls[name] + 1))
         assert [pull[3] for pull in mine] == verdict.curve(name)
     assert all(seconds >= 0 and at > 1e9 for *_, seconds, at in pulls)
-
-
-def test_settings_versions_and_verdict_can_be_read_with_any_sqlite_tool(tmp_path):
-    path = tmp_path / "race.db"
-    verdict = run(path, seed=3, policy="r-sr")
     settings = dict(rows(path, "SELECT key, value FROM settings"))
     assert (settings["budget"], settings["seed"], settings["maximize"]) == (40, 3, 1)
     assert json.loads(settings["policy"])["repr"] == repr(make_policy("r-sr"))
@@ -67,7 +52,7 @@ GUIDE = (Path(__file__).parents[2] / "docs" / "journal.md").read_text()
 VIEWS = dict(re.findall(r"^\| `(\w+)` \| `([a-z, _]+)`", GUIDE.partition("## Views")[2], re.M))
 
 
-def test_what_the_guide_promises_can_be_asked_for(tmp_path):
+def test_the_guide_names_every_column_and_event_and_what_it_promises_can_be_asked_for(tmp_path):
     def fails():
         yield 0.5
         raise RuntimeError("boom")
@@ -78,15 +63,11 @@ def test_what_the_guide_promises_can_be_asked_for(tmp_path):
     assert len(VIEWS) == 8
     for view, columns in VIEWS.items():
         assert rows(path, f"SELECT {columns} FROM {view}"), view
-
-
-def test_the_guide_names_every_column_and_every_kind_of_event(tmp_path):
     table = GUIDE.partition("## The table")[2].partition("## Views")[0]
     assert all(f"`{column}`" in table for column in COLUMNS)
     assert all(f"`{kind}`" in table for kind in KINDS)
     (first,) = re.findall(r'^sqlite3 race.db "(.*)"$', GUIDE, re.M)
-    run(tmp_path / "race.db")
-    assert len(rows(tmp_path / "race.db", first)) == 3
+    assert len(rows(path, first)) == len(learners)
 
 
 @pytest.mark.parametrize("name", REGISTRY)
@@ -95,9 +76,6 @@ def test_the_policy_is_rebuilt_from_the_journal(name):
     settings = Settings(policy=policy, budget=60)
     stored = json.loads(json.dumps(settings.as_dict()))
     assert Settings.from_dict(stored) == settings
-
-
-# --- who may write it ---
 
 
 def test_two_processes_cannot_race_on_one_journal(tmp_path):
@@ -126,9 +104,6 @@ def test_a_journal_without_a_pull_makes_way(tmp_path):
     assert run(stopped).spent == 40
 
 
-# --- files that are not ours ---
-
-
 def test_files_that_are_no_journal_are_told_apart(tmp_path):
     text, empty, other = (tmp_path / f"{name}.db" for name in ("text", "empty", "other"))
     text.write_text("hello " * 100)
@@ -155,8 +130,7 @@ def test_files_that_are_no_journal_are_told_apart(tmp_path):
 def test_a_journal_of_another_format_is_refused_in_one_sentence(tmp_path, version, way):
     path = tmp_path / "race.db"
     run(path)
-    with closing(sqlite3.connect(path)) as db:
-        db.execute(f"PRAGMA user_version = {version}")
+    change(path, f"PRAGMA user_version = {version}")
     before = path.read_bytes()
     said = f"has format {version}, and this latebloomer reads only format 3. {way}."
     for call in (read_verdict, run, lambda path: resume(path, LEARNERS)):
@@ -165,48 +139,26 @@ def test_a_journal_of_another_format_is_refused_in_one_sentence(tmp_path, versio
     assert path.read_bytes() == before
 
 
-def forged(path, change):
-    """A journal whose events are those of another, some of them changed."""
-    with closing(journals.read(path)) as opened:
-        events = [entry.event for entry in opened.read()]
-    other = journals.create(path.with_name("forged.db"), events[0])
-    for event in change(events)[1:]:
-        other.append(event)
-    other.close()
-    return other.path
-
-
 def test_a_journal_that_the_rule_would_not_have_written_is_refused(tmp_path):
-    path = tmp_path / "race.db"
-    run(path)
-
-    def swap(events):
-        told = [k for k, event in enumerate(events) if isinstance(event, ScoreReported)]
-        events[told[4]] = ScoreReported(2, 0.5)  # the fifth pull was of the second learner
-        return events
-
+    run(tmp_path / "race.db")
+    events = [entry.event for entry in entries_in(tmp_path / "race.db")]
+    told = [k for k, event in enumerate(events) if isinstance(event, ScoreReported)]
+    events[told[4]] = ScoreReported(2, 0.5)  # the fifth pull was of the second learner
+    with closing(journals.create(tmp_path / "forged.db", events[0])) as forged:
+        for event in events[1:]:
+            forged.append(event)
     # Within a phase the order is free: it shows when the third learner has had all its pulls.
     said = r"Event 35 of the journal does not fit Foresight.* for arm c, .* asked for arm b"
     with pytest.raises(JournalMismatch, match=said):
-        read_verdict(forged(path, swap))
-
-
-# --- disks that do not help ---
+        read_verdict(tmp_path / "forged.db")
 
 
 def test_a_full_disk_stops_the_race_and_the_journal_resumes(tmp_path, monkeypatch):
     path, whole = tmp_path / "race.db", run(tmp_path / "whole.db", 3000)
-    real = journals._connect
-
-    def small(place, durability):
-        db = real(place, durability)
-        db.execute("PRAGMA max_page_count = 30")
-        return db
-
-    monkeypatch.setattr(journals, "_connect", small)
-    with pytest.raises(JournalError, match=r"A pull could not be written .*disk is full.* safe"):
-        run(path, 3000)
-    monkeypatch.setattr(journals, "_connect", real)
+    with monkeypatch.context() as full:
+        limit_pages(full, 30)
+        with pytest.raises(JournalError, match=r"A pull could not be .*disk is full.* safe"):
+            run(path, 3000)
     assert 0 < read_verdict(path).spent < 3000
     assert resume(path, LEARNERS, progress=False).summary() == whole.summary()
     assert rows(path, "SELECT count(*), max(t) FROM pulls") == [(3000, 3000)]
@@ -233,9 +185,6 @@ def test_full_durability_waits_for_the_disk(tmp_path):
         JournalFile(path, durability="some")
 
 
-# --- checkpoints ---
-
-
 KEPT = {"a": saves(0.9), "b": saves(0.7)}
 
 
@@ -251,14 +200,9 @@ def test_resume_repeats_only_what_is_not_in_the_newest_checkpoint(tmp_path, chan
     assert again.learner.made == (again.learner.n if changed else 0)  # the winner was saved
     said = rows(path, "SELECT why FROM changes")
     assert any("was not loaded" in text for (text,) in said) == changed
-
-
-def test_one_checkpoint_per_learner_is_kept(tmp_path):
-    path = tmp_path / "race.db"
-    race(KEPT, 60, journal=path, progress=False, runner=LocalRunner(checkpoint_every=3))
-    for arm in ("0000", "0001"):
+    assert [arm for (arm,) in rows(path, "SELECT arm FROM checkpoints")] == [0, 1]
+    for arm in ("0000", "0001"):  # the newest of each is kept
         assert len(list((Path(f"{path}.checkpoints") / arm).iterdir())) == 1
-    assert len(rows(path, "SELECT * FROM checkpoints")) == 2
 
 
 def test_the_digest_knows_names_and_contents(tmp_path):

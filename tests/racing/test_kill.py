@@ -11,11 +11,12 @@ import signal
 import sqlite3
 import subprocess
 import sys
-from contextlib import closing
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from toys import rows
 
 from latebloomer import LocalRunner, race, resume
 from latebloomer.racing.checkpoints.saved_states import SavedStates
@@ -39,8 +40,6 @@ MOMENTS = (
     "before the rename", "before the checkpoint", "before the old one is removed",
     "before the naming", "after the naming", "before the extension", "after the extension",
 )  # fmt: skip
-
-# --- races ---
 
 
 class Saved(Rising):
@@ -131,14 +130,12 @@ WAYS = [
 
 def live(path, way, **runner):
     """One life: the race, and when that is over, its extension. Repeated, it goes on."""
-    settings, verdict = way.settings, None
-    if not begun(path):
-        how = LocalRunner(**way.runner | runner)
+    settings, verdict, how = way.settings, None, LocalRunner(**way.runner | runner)
+    if not told(path):
         budget = {} if "seconds" in settings else {"budget": way.budget}
         verdict = race(way.learners, journal=path, progress=False, seed=5, runner=how,
                        **budget, **settings)  # fmt: skip
     elif way.more is None or len(told(path)) < way.budget:
-        how = LocalRunner(**way.runner | runner)
         verdict = resume(path, way.learners, progress=False, runner=how,
                          callbacks=settings.get("callbacks"))  # fmt: skip
     if way.more is None:
@@ -147,15 +144,10 @@ def live(path, way, **runner):
 
 
 def told(path):
-    with closing(sqlite3.connect(path)) as db:
-        return db.execute("SELECT t, arm, n, score FROM pulls ORDER BY t").fetchall()
-
-
-def begun(path):
-    try:
-        return path.exists() and bool(told(path))
-    except sqlite3.Error:  # killed while it was made
-        return False
+    """The pulls in a journal; none of one that is not there, or was killed while it was made."""
+    with suppress(sqlite3.Error):
+        return rows(path, "SELECT t, arm, n, score FROM pulls ORDER BY t") if path.exists() else []
+    return []
 
 
 def calm(path, way):
@@ -166,8 +158,6 @@ def calm(path, way):
     summary = live(path, way).summary()
     return sorted(row[1:] for row in told(path)), summary
 
-
-# --- the moment ---
 
 doomed = None  # (moment, how many times it is still passed unharmed)
 
@@ -224,9 +214,6 @@ def died(function, *args):
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
-# --- the proof ---
-
-
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork and SIGKILL")
 def test_a_race_killed_anywhere_resumes_to_the_same_journal_and_verdict(tmp_path, seed):
     undisturbed = [calm(tmp_path / f"calm-{k}.db", way) for k, way in enumerate(WAYS)]
@@ -237,7 +224,7 @@ def test_a_race_killed_anywhere_resumes_to_the_same_journal_and_verdict(tmp_path
     for way, k, moment, often, code in map(json.loads, ran.stdout.splitlines()):
         path, what = tmp_path / f"{way}-{k}.db", f"way {way}: {moment}, number {often}"
         assert code in (0, -signal.SIGKILL), what
-        before = told(path) if begun(path) else []
+        before = told(path)
         killed += [(way, len(before))] if code else []
         verdict, after = live(path, WAYS[way]), told(path)
         pulls, summary = undisturbed[way]

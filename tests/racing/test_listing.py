@@ -1,20 +1,18 @@
 """The list of races, whatever state a file is in; and races that are followed."""
 
 import json
-import sqlite3
 from contextlib import closing
-from itertools import count
 from pathlib import Path
 
 import pytest
-from toys import rising, saves
+from toys import acts, change, entries_in, rising, saves
 
 from latebloomer import LocalRunner, race, read_verdict, resume
 from latebloomer.errors import JournalError, NoScoresYet
-from latebloomer.racing import following
-from latebloomer.racing.following import follow
+from latebloomer.racing import run_race
 from latebloomer.racing.journal import files
 from latebloomer.racing.journal.listing import clean, list_races
+from latebloomer.racing.run_race import follow
 
 LEARNERS = {"a": saves(1.0), "b": saves(2.0), "c": saves(0.5)}
 
@@ -38,19 +36,15 @@ def test_what_is_listed_of_a_race(tmp_path):
 
 def test_a_race_that_runs_and_one_that_was_cut(tmp_path, cut):
     seen = []
-
-    def nosy():
-        for n in count(1):
-            if n == 5:
-                seen.extend(list_races(tmp_path))
-            yield n / (n + 3)
-
+    nosy = acts(5, lambda: seen.extend(list_races(tmp_path)), 1.0)
     race(LEARNERS | {"nosy": nosy}, 40, journal=tmp_path / "on.db", progress=False)
     (listed,) = seen
     assert (listed.state, listed.pulls, listed.winner) == ("running", 19, None)
     cut(7, lambda: run(tmp_path / "cut.db"))
     (listed,) = [one for one in list_races(tmp_path) if one.path.endswith("cut.db")]
     assert (listed.state, listed.pulls, listed.budget) == ("interrupted", 7, 30)
+    (verdict,) = follow(tmp_path / "cut.db")  # as it stands
+    assert verdict.spent == 7 and not verdict.over
 
 
 def test_bad_files_do_not_keep_the_others_from_being_listed(tmp_path):
@@ -58,18 +52,14 @@ def test_bad_files_do_not_keep_the_others_from_being_listed(tmp_path):
         run(tmp_path / f"{name}.db")
     whole = (tmp_path / "cut-off.db").read_bytes()
     (tmp_path / "cut-off.db").write_bytes(whole[:5000])
-    with sqlite3.connect(tmp_path / "rows.db") as db:
-        db.execute("UPDATE events SET data = 'no json' WHERE kind = 'Decided'")
-    with closing(sqlite3.connect(tmp_path / "newer.db")) as db:
-        db.execute("PRAGMA user_version = 99")
-    with sqlite3.connect(tmp_path / "nothing.db") as db:
-        db.execute("DELETE FROM events")
+    change(tmp_path / "rows.db", "UPDATE events SET data = 'no json' WHERE kind = 'Decided'")
+    change(tmp_path / "newer.db", "PRAGMA user_version = 99")
+    change(tmp_path / "nothing.db", "DELETE FROM events")
+    change(tmp_path / "other.db", "CREATE TABLE trials (id)")
     (tmp_path / "empty.db").touch()
     (tmp_path / "text.db").write_text("hello " * 100)
     (tmp_path / "folder.db").mkdir()
     (tmp_path / "lost.db").symlink_to(tmp_path / "nowhere")
-    with sqlite3.connect(tmp_path / "other.db") as db:
-        db.execute("CREATE TABLE trials (id)")
     found = {Path(race.path).name: race for race in list_races(tmp_path)}
     states = {name: race.state for name, race in found.items()}
     assert states == {
@@ -88,14 +78,8 @@ def test_listing_leaves_the_folder_as_it_is_and_goes_by_the_time_of_writing(tmp_
     listed = [(Path(race.path).name, race.state) for race in list_races(tmp_path)]
     assert listed == [("z.db", "finished"), ("y.journal", "finished"), ("x.db", "finished")]
     assert sorted(tmp_path.iterdir()) == before
-
-
-def test_no_folder_is_said(tmp_path):
     with pytest.raises(JournalError, match="There is no folder"):
         list_races(tmp_path / "none")
-
-
-# --- cleaning ---
 
 
 def test_cleaning_keeps_winners_and_all_of_races_that_are_not_over(tmp_path, cut):
@@ -103,6 +87,8 @@ def test_cleaning_keeps_winners_and_all_of_races_that_are_not_over(tmp_path, cut
     cut(20, lambda: run(tmp_path / "cut.db"))
     kept = sorted((tmp_path / "cut.db.checkpoints").rglob("*"))
     before = (tmp_path / "race.db").read_bytes()
+    with closing(files.reopen(tmp_path / "race.db")):  # somebody has it
+        assert list(clean(tmp_path)) == []
     (cleaned,) = clean(tmp_path)
     assert (cleaned.path, cleaned.learners, cleaned.bytes) == (str(tmp_path / "race.db"), 2, 2000)
     assert [folder.name for folder in (tmp_path / "race.db.checkpoints").iterdir()] == ["0001"]
@@ -114,22 +100,10 @@ def test_cleaning_keeps_winners_and_all_of_races_that_are_not_over(tmp_path, cut
     assert run(tmp_path / "cut.db", if_exists="resume").summary() == whole.summary()
 
 
-def test_a_race_that_somebody_has_is_not_cleaned(tmp_path):
-    run(tmp_path / "race.db")
-    journal = files.reopen(tmp_path / "race.db")
-    assert list(clean(tmp_path)) == []
-    journal.close()
-    assert len(list(clean(tmp_path))) == 1
-
-
-# --- following ---
-
-
 @pytest.fixture
 def events(tmp_path):
     race({"a": rising(0.7), "b": rising(0.9)}, 20, journal=tmp_path / "made.db", progress=False)
-    with closing(files.read(tmp_path / "made.db")) as opened:
-        return [entry.event for entry in opened.read()]
+    return [entry.event for entry in entries_in(tmp_path / "made.db")]
 
 
 @pytest.fixture
@@ -145,19 +119,30 @@ def written_while_asleep(tmp_path, events, monkeypatch):
         if not rest:
             journal.close()
 
-    monkeypatch.setattr(following.time, "sleep", sleep)
+    monkeypatch.setattr(run_race.time, "sleep", sleep)
     return tmp_path / "race.db", waits
 
 
 def test_a_race_is_followed_to_its_end(tmp_path, written_while_asleep, monkeypatch):
     path, waits = written_while_asleep
-    seen = list(follow(path))
+    read, real = [], files.SqliteLog.read
+
+    def counted(journal, after=0):
+        for entry in real(journal, after):
+            read.append(entry.number)
+            yield entry
+
+    with monkeypatch.context() as patched:
+        patched.setattr(files.SqliteLog, "read", counted)
+        seen = list(follow(path))
+    new = [number for number in read if number > 1]
+    assert new == list(range(2, max(read) + 1))  # each is read once
     spent = [verdict.spent for verdict in seen]
     assert spent == sorted(spent) and len(set(spent)) >= len(spent) - 1  # the end adds no pull
     assert len(seen) > 3 and not seen[0].over and seen[-1].over
     made = read_verdict(tmp_path / "made.db").summary()
     assert seen[-1].summary() == made == read_verdict(path).summary()
-    assert all(seconds >= following.EVERY for seconds in waits)
+    assert all(seconds >= run_race.EVERY for seconds in waits)
 
 
 def test_who_looks_on_does_not_keep_the_journal_from_being_whole(tmp_path, events):
@@ -170,27 +155,6 @@ def test_who_looks_on_does_not_keep_the_journal_from_being_whole(tmp_path, event
     (tmp_path / "copy.db").write_bytes((tmp_path / "race.db").read_bytes())  # without the -wal
     copy, made = (read_verdict(tmp_path / f"{name}.db").summary() for name in ("copy", "made"))
     assert copy == made
-
-
-def test_only_what_is_new_is_read(written_while_asleep, monkeypatch):
-    path, _ = written_while_asleep
-    read, real = [], files.SqliteLog.read
-
-    def counted(journal, after=0):
-        for entry in real(journal, after):
-            read.append(entry.number)
-            yield entry
-
-    monkeypatch.setattr(files.SqliteLog, "read", counted)
-    list(follow(path))
-    assert [number for number in read if number > 1] == list(range(2, max(read) + 1))
-
-
-def test_an_interrupted_race_is_shown_as_it_stands(tmp_path, cut):
-    learners = {"a": rising(0.7), "b": rising(0.9)}
-    cut(7, lambda: race(learners, 20, journal=tmp_path / "race.db", progress=False))
-    (verdict,) = follow(tmp_path / "race.db")
-    assert verdict.spent == 7 and not verdict.over
 
 
 def test_a_race_without_a_pull_says_so(tmp_path, events):

@@ -1,12 +1,12 @@
 """Few learners in memory: the same verdict."""
 
-import sqlite3
 import weakref
 from itertools import pairwise
 
 import pytest
+from toys import rows
 
-from latebloomer import check_runner, race, read_verdict, resume
+from latebloomer import race, read_verdict, resume
 from latebloomer.errors import LearnerError, SettingError
 from latebloomer.racing.runners.local import LocalRunner
 from latebloomer.racing.runners.runner_contract import Rising
@@ -46,12 +46,6 @@ LEARNERS = {
 ODD = LEARNERS | {"fails": of(Pickled, 0.7, 2.0, 5), "ends": of(Saving, 0.5, 2.0, 0, 7)}
 
 
-@pytest.fixture(autouse=True)
-def none_alive():
-    ALIVE.clear()
-    MOST[0] = 0
-
-
 def run(learners, **settings):
     settings = {"policy": "r-sr", "budget": 120, "journal": None, "progress": False} | settings
     return race(learners, **settings)
@@ -61,43 +55,44 @@ def curves(verdict):
     return {name: verdict.curve(name) for name in verdict.pulls}
 
 
+def most_alive():
+    """How many were in memory at the same time since the last time that this was asked."""
+    most, MOST[0] = MOST[0], 0
+    ALIVE.clear()
+    return most
+
+
+def is_same(few, calm):
+    return few.summary() == calm.summary() and curves(few) == curves(calm)
+
+
 @pytest.mark.parametrize("policy", ["r-sr", "auto", "sh", "rr", "sr"])
 @pytest.mark.parametrize("max_in_memory", [1, 2, 5])
 @pytest.mark.parametrize("learners", [LEARNERS, ODD])
 def test_the_verdict_is_the_same_with_few_in_memory(policy, max_in_memory, learners, tmp_path):
     calm = run(learners, policy=policy)
-    ALIVE.clear()
-    MOST[0] = 0
+    most_alive()
     path = tmp_path / "race.db"
     limited = LocalRunner(max_in_memory=max_in_memory)
     few = run(learners, policy=policy, runner=limited, journal=path)
-    assert few.summary() == calm.summary() and curves(few) == curves(calm)
+    assert most_alive() <= max_in_memory and is_same(few, calm)
     assert few.learner.n == few.pulls[few.name]
-    assert MOST[0] <= max_in_memory
     assert read_verdict(path).summary() == calm.summary()
 
 
 @pytest.mark.parametrize("settings", [{"isolate": True}, {"timeout": 60}])
 def test_it_goes_with_other_settings(settings):
     calm = run(ODD, runner=LocalRunner(**settings), winner_share=0.4)
-    ALIVE.clear()
-    MOST[0] = 0
+    most_alive()
     few = run(ODD, runner=LocalRunner(max_in_memory=2, **settings), winner_share=0.4)
-    assert few.summary() == calm.summary() and curves(few) == curves(calm)
-    assert few.learner.n == few.pulls[few.name] and MOST[0] <= 2
-
-
-@pytest.mark.parametrize("isolate", [False, True])
-def test_it_keeps_the_contract_of_runners(isolate):
-    assert len(check_runner(lambda: LocalRunner(isolate=isolate, max_in_memory=2))) == 2
+    assert most_alive() <= 2 and is_same(few, calm) and few.learner.n == few.pulls[few.name]
 
 
 def test_a_learner_makes_its_pulls_of_a_phase_in_a_row(tmp_path):
     path = tmp_path / "race.db"
     run(LEARNERS, journal=path, runner=LocalRunner(max_in_memory=1))
-    with sqlite3.connect(path) as db:
-        arms = [arm for (arm,) in db.execute("SELECT arm FROM pulls ORDER BY t")]
-        saves = db.execute("SELECT count(*) FROM events WHERE kind = 'Saved'").fetchone()[0]
+    arms = [arm for (arm,) in rows(path, "SELECT arm FROM pulls ORDER BY t")]
+    saves = len(rows(path, "SELECT id FROM events WHERE kind = 'Saved'"))
     turns = 1 + sum(a != b for a, b in pairwise(arms))
     phases = len(LEARNERS)  # r-sr drops one after each
     assert turns <= sum(range(1, phases + 1)) and saves <= turns + 1
@@ -108,7 +103,7 @@ def test_it_is_resumed_with_another_number_or_without(again, tmp_path, cut):
     path, calm = tmp_path / "race.db", run(ODD)
     cut(57, lambda: run(ODD, journal=path, runner=LocalRunner(max_in_memory=2)))
     more = resume(path, ODD, progress=False, runner=LocalRunner(max_in_memory=again))
-    assert more.summary() == calm.summary() and curves(more) == curves(calm)
+    assert is_same(more, calm)
 
 
 def test_an_extension_with_few_in_memory(tmp_path):
@@ -117,15 +112,10 @@ def test_an_extension_with_few_in_memory(tmp_path):
     run(ODD, journal=few, runner=LocalRunner(max_in_memory=2))
     add = {"new": of(Pickled, 1.1, 12.0)}
     want = resume(calm, ODD, budget=300, add=add, progress=False)
-    ALIVE.clear()
-    MOST[0] = 0
+    most_alive()
     limited = LocalRunner(max_in_memory=2)
     have = resume(few, ODD, budget=300, add=add, progress=False, runner=limited)
-    assert have.summary() == want.summary() and curves(have) == curves(want)
-    assert MOST[0] <= 2
-
-
-# --- what cannot be ---
+    assert most_alive() <= 2 and is_same(have, want)
 
 
 def generator(seed):
@@ -153,9 +143,8 @@ def test_it_is_refused_before_a_file_is_made(most, settings, text, tmp_path):
     settings = dict(settings)
     learners = LEARNERS | ({"odd": settings.pop("odd")} if "odd" in settings else {})
     with pytest.raises((SettingError, LearnerError)) as said:
-        run(
-            learners, journal=tmp_path / "r.db", runner=LocalRunner(max_in_memory=most), **settings
-        )
+        limited = LocalRunner(max_in_memory=most)
+        run(learners, journal=tmp_path / "r.db", runner=limited, **settings)
     assert text in str(said.value) and not list(tmp_path.iterdir())
 
 
@@ -172,7 +161,7 @@ def test_a_learner_that_cannot_be_unpickled_here_is_trained_again(tmp_path, cut,
     cut(57, lambda: run(LEARNERS, journal=path, runner=LocalRunner(max_in_memory=1)))
     monkeypatch.setattr(Pickled, "__setstate__", lambda self, state: 1 / 0)
     more = resume(path, LEARNERS, progress=False)
-    assert more.summary() == calm.summary() and curves(more) == curves(calm)
+    assert is_same(more, calm)
     assert any("could not be unpickled (ZeroDivisionError" in text for text in more.warnings)
 
 

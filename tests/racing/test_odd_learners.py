@@ -9,13 +9,11 @@ from rich.console import Console
 from toys import rising
 
 from latebloomer import LocalRunner, race, read_verdict, resume
-from latebloomer.errors import RewardError
 from latebloomer.policies.registry import make_policy
 from latebloomer.racing.progress import Progress, table
 from latebloomer.racing.race_state import RaceState
 from latebloomer.racing.settings import Settings
 from latebloomer.session.events import Created
-from latebloomer.session.session import Session
 
 GOOD = {"a": rising(0.9), "b": rising(0.7)}
 
@@ -71,14 +69,6 @@ def test_it_is_that_learners_failure_and_the_race_goes_on(tmp_path, what):
     assert resume(path, learners, progress=False).summary() == verdict.summary()
 
 
-@pytest.mark.parametrize("what", ["a score beyond any number", "a score whose float fails"])
-def test_a_session_refuses_such_a_score_and_stays_as_it_was(what):
-    session = Session("r-sr", 2, 20)
-    with pytest.raises(RewardError):
-        session.tell(0, ODD[what]())
-    assert session == Session("r-sr", 2, 20)
-
-
 def test_a_save_that_fails_or_exits_is_a_warning(tmp_path):
     class Odd(Learner):
         save = staticmethod(lambda folder: sys.exit(0))
@@ -100,8 +90,6 @@ def test_a_timeout_longer_than_any_wait_is_no_trouble():
     verdict = race(GOOD, 20, journal=None, progress=False, runner=LocalRunner(timeout=1e12))
     assert verdict.spent == 20
 
-
-# --- names ---
 
 NAMES = ["net[relu]", "net[tanh]", "[/bold]", ":smile:", "bell\x07", "red\x1b[31m", "half\udc80"]
 

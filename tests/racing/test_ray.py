@@ -7,10 +7,11 @@ import signal
 import sys
 import threading
 from functools import partial
+from itertools import count
 from pathlib import Path
 
 import pytest
-from toys import rows
+from toys import acts, rising, rows
 
 from latebloomer import race, read_verdict, resume
 from latebloomer.cluster import Cluster
@@ -37,12 +38,10 @@ def kept(best, slow):
     return partial(Rising, best, slow)
 
 
-def stream(best, slow, last=10**9, fail=None):
+def stream(best, slow):
     def scores(seed):
         rng = random.Random(seed)
-        for n in range(1, last + 1):
-            if n == fail:
-                raise RuntimeError("boom")
+        for n in count(1):
             yield best * n / (n + slow) + rng.gauss(0, 0.01), n
 
     return scores
@@ -58,25 +57,16 @@ def run(learners, budget, path, how=None, **settings):
     return race(learners, budget, journal=path, runner=how or RayRunner(), **settings)
 
 
-# --- the same race ---
+POLICIES = ["sh", "adaptive-rejects", "rr-sw", "rest-sure", "hyperband", "r-sr"]
 
 
-@pytest.mark.parametrize(  # r-sr: see the contract of runners
-    "how",
-    [
-        {"policy": "sh"},
-        {"policy": "adaptive-rejects"},
-        {"policy": "rr-sw"},
-        {"policy": "rest-sure"},
-        {"policy": "hyperband"},
-        {"winner_share": 0.3},
-    ],
-    ids=lambda how: next(iter(how.values())),
-)
-def test_verdict_and_rewards_are_those_of_the_local_runner(ray, tmp_path, how):
+@pytest.mark.parametrize("policy", POLICIES)
+def test_verdict_and_rewards_are_those_of_the_local_runner(ray, tmp_path, policy):
+    share = 0.3 if policy == "r-sr" else 0.0  # without one: see the contract of runners
+    how = {"policy": policy, "winner_share": share}
     here = run(LEARNERS, 150, tmp_path / "here.db", "local", **how)
     there = run(LEARNERS, 150, tmp_path / "there.db", **how)
-    if "hyperband" not in how.values():  # it decides after every pull: other pulls are recorded
+    if policy != "hyperband":  # it decides after every pull: other pulls are recorded
         assert there.summary() == here.summary()
         assert rows(tmp_path / "there.db") == rows(tmp_path / "here.db")
     assert there.spent == here.spent
@@ -118,9 +108,8 @@ def test_index_policies_keep_several_arms_busy(ray, tmp_path, policy):
 def test_an_index_policy_does_not_wait_for_the_slowest(ray, tmp_path):
     gate, path = tmp_path / "gate", tmp_path / "race.db"
     os.mkfifo(gate)
-
     slow = acts(5, gate.read_text, 0.9)  # until another learner is far ahead
-    quick = acts(30, lambda: gate.write_text("go"))
+    quick = acts(30, lambda: gate.write_text("go"), 1.0)
     learners = {"slow": slow, "quick": quick, "low": stream(0.3, 3)}
     how, policy = RayRunner(batch=2, timeout=60), "r-ucbe:noise=0.01,exploration=1"
     verdict = run(learners, 100, path, how, policy=policy)
@@ -129,17 +118,14 @@ def test_an_index_policy_does_not_wait_for_the_slowest(ray, tmp_path):
     assert rows(path, "SELECT count(*) FROM changes WHERE json_extract(data, '$.more')")[0][0] > 20
 
 
-# --- the winner ---
-
-
-def test_the_winner_comes_back_trained_and_objects_stay_as_they_were(ray, tmp_path):
+def test_the_winner_comes_back_and_objects_and_a_ray_that_runs_are_left_alone(ray, tmp_path):
     learners = {"a": Rising(1.0, 3), "b": Rising(0.5, 3)}
     verdict = run(learners, 40, tmp_path / "race.db")
     assert verdict.name == "a" and verdict.learner.n == verdict.pulls["a"]
     assert learners["a"].n == 0 and verdict.learner is not learners["a"]
-
-
-HERE = os.getpid()
+    assert ray.is_initialized()
+    whole = RayRunner(resources={"num_cpus": 4})  # there is room once the first has given back
+    assert run(learners, 60, tmp_path / "other.db", whole).spent == 60
 
 
 class Homesick(Rising):
@@ -176,32 +162,13 @@ def test_a_winner_that_cannot_be_pickled_comes_back_by_its_checkpoint(
         assert any("cannot be returned (RuntimeError: no such" in text for text in said)
 
 
-def bare(best):
-    return lambda: (best * n / (n + 3) for n in range(1, 10**9))
-
-
 def test_a_winner_that_cannot_come_back_is_said(ray, tmp_path):
-    verdict = run({"a": bare(1.0), "b": bare(0.5)}, 40, tmp_path / "race.db")
+    verdict = run({"a": rising(1.0), "b": rising(0.5)}, 40, tmp_path / "race.db")
     assert verdict.learner is None and verdict.name == "a"
     first, second, last = rows(tmp_path / "race.db", "SELECT why, t FROM changes")
     for why, pulls in (first, second):  # long before the budget is spent
         assert "it yields only scores" in why and pulls < 40
     assert "cannot be returned (TypeError: cannot pickle 'generator' object)" in last[0]
-
-
-# --- what goes wrong in a learner ---
-
-
-def acts(at, act, best=1.0):
-    """A learner that does something before one of its pulls."""
-
-    def scores():
-        for n in range(1, 10**9):
-            if n == at:
-                act()
-            yield best * n / (n + 3), n
-
-    return scores
 
 
 def test_a_pull_that_takes_too_long_is_ended_with_its_process(ray, tmp_path, monkeypatch):
@@ -251,9 +218,6 @@ def test_a_phase_says_who_it_waits_for(ray, tmp_path, monkeypatch):
     assert run(learners, 60, tmp_path / "race.db").spent == 60 and said == ["a"]
 
 
-# --- places ---
-
-
 class Elsewhere:
     """A cluster of one node with eight GPUs and twelve cores."""
 
@@ -266,10 +230,9 @@ class Elsewhere:
 
 def slots_for(*wanted):
     found = ray_slots.Slots(Elsewhere(), wanted)
-    for kind, count in found._counts().items():
-        found.slots += [
-            ray_slots.Slot(None, len(found.slots) + k, kind, "n") for k in range(count)
-        ]
+    for kind, fit in found._counts().items():
+        first = len(found.slots)
+        found.slots += [ray_slots.Slot(None, first + k, kind, "n") for k in range(fit)]
     return found
 
 
@@ -305,9 +268,6 @@ def test_learners_with_their_own_resources_have_their_own_slots():
 def test_actors_ask_for_a_share_that_fits_all_of_them_into_one_slot(learners, share):
     found = ray_slots.Kind((("CPU", 1),), learners).share("CPU", 1)
     assert found == pytest.approx(share) and (found * learners <= 1 or learners > 10_000)
-
-
-# --- storage ---
 
 
 @pytest.mark.parametrize("scheme", ["", "file://"])
@@ -360,9 +320,6 @@ def test_a_storage_keeps_folders_whole_or_not_at_all(tmp_path, storage):
     assert not store.has("0001/7")
 
 
-# --- what is wrong is said at the start ---
-
-
 @pytest.mark.parametrize(
     "how, error, text",
     [
@@ -371,11 +328,7 @@ def test_a_storage_keeps_folders_whole_or_not_at_all(tmp_path, storage):
         ({"storage": "/proc/nowhere"}, ClusterError, "/proc/nowhere/.*, cannot be written from"),
         ({"storage": "no-such://x"}, ClusterError, "no-such://x/.*, cannot be written from"),
         ({"address": "127.0.0.1:9"}, ClusterError, "this program is connected to Ray at"),
-        (
-            {"learner_resources": {"big": {"num_gpus": 1}}},
-            SettingError,
-            "names big, but",
-        ),
+        ({"learner_resources": {"big": {"num_gpus": 1}}}, SettingError, "names big, but"),
     ],
 )
 def test_what_cannot_work_is_said_before_the_first_pull(ray, tmp_path, how, error, text):
@@ -408,13 +361,3 @@ def test_a_learner_that_cannot_travel_is_named(ray, tmp_path):
 def test_settings_out_of_range(settings, text):
     with pytest.raises(SettingError, match=text):
         RayRunner(**settings)
-
-
-# --- whose Ray it is ---
-
-
-def test_a_ray_that_runs_is_left_running(ray, tmp_path):
-    run(PAIR, 60, tmp_path / "race.db")
-    assert ray.is_initialized()
-    whole = RayRunner(resources={"num_cpus": 4})  # there is room once the first has given back
-    assert run(PAIR, 60, tmp_path / "other.db", whole).spent == 60

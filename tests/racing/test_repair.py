@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 from fuzz import fuzz_journals
-from toys import Saves, rising, saves
+from toys import LEARNERS, Saves, acts, change, entries_in, limit_pages, run, saves
 from typer.testing import CliRunner
 
 from latebloomer import LocalRunner, race, read_verdict, resume
@@ -33,30 +33,20 @@ from latebloomer.session.events import Created, Saved, ScoreReported
 PAGE = 4096  # four of the journal's
 
 
-LEARNERS = {"a": rising(0.9), "b": rising(0.7), "c": rising(0.5)}
-
-
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
     """A finished race of 600 pulls, and its journal as bytes."""
     path = tmp_path_factory.mktemp("whole") / "race.db"
-    verdict = race(LEARNERS, 600, journal=path, progress=False)
-    return verdict.summary(), path.read_bytes()
-
-
-def entries_in(path):
-    with closing(files.read(path)) as journal:
-        return list(journal.read())
+    return run(path, 600).summary(), path.read_bytes()
 
 
 def repaired(tmp_path, data):
     """What is kept of a damaged journal; None where that is nothing."""
     path, new = tmp_path / "race.db", tmp_path / "new.db"
     path.write_bytes(data)
-    with pytest.raises(JournalError):
-        read_verdict(path)
-    with pytest.raises(JournalError):
-        resume(path, LEARNERS, progress=False)
+    for way in ("read_verdict", "resume"):
+        with pytest.raises(JournalError):
+            WAYS[way](path)
     try:
         pulls, _, cause = files.repair(path, new)
     except JournalError:
@@ -65,8 +55,7 @@ def repaired(tmp_path, data):
     finally:
         assert path.read_bytes() == data
     assert pulls > 0 and cause
-    with closing(files.read(new)) as journal:
-        assert RaceState.replayed(journal.read()).session.spent == pulls
+    assert RaceState.replayed(entries_in(new)).session.spent == pulls
     return pulls
 
 
@@ -89,26 +78,24 @@ def test_pages_of_garbage_cost_what_comes_after_them(tmp_path, whole, fill):
 
 
 @pytest.mark.parametrize(
-    "change",
+    "done",
     [
-        "UPDATE events SET score = 0.25 WHERE id = 300",
-        "UPDATE events SET arm = 2 - arm, elapsed = elapsed + 1 WHERE id = 300",
-        "UPDATE events SET id = 9999 WHERE id = 300",
-        "UPDATE events SET kind = 'nonsense' WHERE id = 300",
-        "UPDATE events SET score = 'text' WHERE id = 300",
-        "UPDATE events SET at = x'ff' WHERE id = 300",
-        "UPDATE events SET checksum = checksum + 1 WHERE id = 300",
-        "DELETE FROM events WHERE id = 300",
+        "UPDATE events SET score = 0.25",
+        "UPDATE events SET arm = 2 - arm, elapsed = elapsed + 1",
+        "UPDATE events SET id = 9999",
+        "UPDATE events SET kind = 'nonsense'",
+        "UPDATE events SET score = 'text'",
+        "UPDATE events SET at = x'ff'",
+        "UPDATE events SET checksum = checksum + 1",
+        "DELETE FROM events",
     ],
 )
-def test_rows_before_one_that_was_changed_are_kept_as_they_were(tmp_path, whole, change):
+def test_rows_before_one_that_was_changed_are_kept_as_they_were(tmp_path, whole, done):
     summary, data = whole
     good, bad = tmp_path / "good.db", tmp_path / "bad.db"
     for path in (good, bad):
         path.write_bytes(data)
-    with closing(sqlite3.connect(bad)) as db:
-        db.execute(change)
-        db.commit()
+    change(bad, f"{done} WHERE id = 300")
     with pytest.raises(JournalError, match=r"is damaged after event 299 \(.*latebloomer repair"):
         read_verdict(bad)
     pulls, events, cause = files.repair(bad, tmp_path / "new.db")
@@ -131,14 +118,7 @@ def test_a_damaged_definition_costs_no_pull(tmp_path, whole):
 
 def test_a_full_disk_leaves_no_half_of_a_repair(tmp_path, whole, monkeypatch):
     (tmp_path / "race.db").write_bytes(whole[1][: 10 * PAGE])
-    real = files._connect
-
-    def small(place, durability):
-        db = real(place, durability)
-        db.execute("PRAGMA max_page_count = 7")
-        return db
-
-    monkeypatch.setattr(files, "_connect", small)
+    limit_pages(monkeypatch, 7)
     with pytest.raises(JournalError, match=r"new.db cannot be written .*full\). Make room"):
         files.repair(tmp_path / "race.db", tmp_path / "new.db")
     assert not list(tmp_path.glob("new.db*"))
@@ -146,17 +126,13 @@ def test_a_full_disk_leaves_no_half_of_a_repair(tmp_path, whole, monkeypatch):
 
 def test_a_sound_journal_is_not_written_again_also_after_a_kill(tmp_path, cut):
     path = tmp_path / "race.db"
-    cut(100, lambda: race(LEARNERS, 600, journal=path, progress=False))
+    cut(100, lambda: run(path, 600))
     copy = tmp_path / "copy"
     copy.mkdir()
     for file in tmp_path.glob("race.db*"):
         shutil.copy(file, copy)
     pulls, _, cause = files.repair(copy / "race.db", copy / "new.db")
     assert (pulls, cause) == (100, "") and not (copy / "new.db").exists()
-
-
-def run(path, **settings):
-    return race(LEARNERS, 60, journal=path, progress=False, **settings)
 
 
 WAYS = {
@@ -168,9 +144,6 @@ WAYS = {
 }
 
 
-# --- a copy in progress ---
-
-
 @pytest.fixture
 def half_copied(tmp_path):
     """A journal of 0 bytes next to a -wal that holds every pull."""
@@ -178,12 +151,7 @@ def half_copied(tmp_path):
     copy.parent.mkdir()
     copy.touch()
 
-    def copies():
-        for n in count(1):
-            if n == 10:
-                shutil.copy(f"{path}-wal", f"{copy}-wal")
-            yield n / (n + 5)
-
+    copies = acts(10, lambda: shutil.copy(f"{path}-wal", f"{copy}-wal"))
     race(LEARNERS | {"copies": copies}, 60, journal=path, progress=False)
     assert Path(f"{copy}-wal").stat().st_size > 10_000
     return copy
@@ -198,8 +166,6 @@ def test_an_empty_file_beside_a_full_wal_is_refused_and_both_stay(half_copied, w
     assert Path(f"{half_copied}-wal").read_bytes() == before
     assert [found.state for found in list_races(half_copied.parent)] == ["unreadable"]
 
-
-# --- looked at where it is written ---
 
 CLIENT = """
 import sqlite3, sys
@@ -216,9 +182,6 @@ def test_a_look_at_a_race_of_the_same_process_does_not_end_its_locks(tmp_path):
         files.read(path).close()
         subprocess.run([sys.executable, "-c", CLIENT, path], check=True)
         assert Path(f"{path}-wal").exists()
-
-
-# --- no permission ---
 
 
 @pytest.fixture
@@ -247,9 +210,6 @@ def test_a_file_without_permission_is_an_error_of_this_library(forbidden, way):
     assert "race.db" in shown and "unreadable" in shown and "unable to open" in shown
 
 
-# --- repair ---
-
-
 def killed_in_statement(number, call):
     """Run a call in a child that SIGKILL ends before a statement; whether it came so far."""
 
@@ -273,9 +233,7 @@ def killed_in_statement(number, call):
 def test_a_repair_that_was_killed_can_be_repeated(tmp_path):
     path, new = tmp_path / "race.db", tmp_path / "new.db"
     run(path)
-    with closing(sqlite3.connect(path)) as db:
-        db.execute("UPDATE events SET score = 0.25 WHERE id = 30")
-        db.commit()
+    change(path, "UPDATE events SET score = 0.25 WHERE id = 30")
     for number in count(1, 2):
         if not killed_in_statement(number, lambda: files.repair(path, new)):
             break
@@ -298,9 +256,6 @@ def test_repair_is_recommended_only_where_it_recovers_something(tmp_path, kept):
     assert said[0] == said[1] and "nothing can be recovered" in said[0]
 
 
-# --- every learner has failed ---
-
-
 def test_the_reasons_of_a_failed_race_are_listed_shown_and_reported(tmp_path):
     def broken(why):
         raise ValueError(why)
@@ -316,31 +271,21 @@ def test_the_reasons_of_a_failed_race_are_listed_shown_and_reported(tmp_path):
         assert "ValueError: old" in text and "ValueError: no GPU" in text
 
 
-# --- deleted or replaced while a race runs ---
-
-
 def lose(path, how):
     if how == "deleted":
         for file in path.parent.glob("race.db*"):
             if file.is_file():
                 file.unlink()
     else:
-        race(LEARNERS, 40, journal=path.with_name("other.db"), progress=False)
+        run(path.with_name("other.db"))
         os.replace(path.with_name("other.db"), path)
-
-
-def doing(at, do):
-    for n, score in enumerate(rising(0.9)(), 1):
-        if n == at:
-            do()
-        yield score
 
 
 @pytest.mark.parametrize("how", ["deleted", "replaced"])
 def test_it_is_noticed_and_all_that_is_known_is_in_a_new_file(tmp_path, how):
     path = tmp_path / "race.db"
-    whole = race(LEARNERS, 80, journal=tmp_path / "whole.db", progress=False)
-    losing = LEARNERS | {"a": lambda: doing(4, lambda: lose(path, how))}
+    whole = run(tmp_path / "whole.db", 80)
+    losing = LEARNERS | {"a": acts(4, lambda: lose(path, how))}
     verdict = race(losing, 80, journal=path, progress=False)
     rescued = tmp_path / "race.rescued.db"
     assert verdict.journal == str(rescued) and verdict.summary() == whole.summary()
@@ -365,9 +310,6 @@ def test_checkpoints_move_along(tmp_path):
     assert folder.is_dir() and not Path(f"{path}.checkpoints").exists()
     later = dict.fromkeys(given, saves(0.5))
     assert resume(verdict.journal, later, progress=False).learner.n == verdict.trained.pulls
-
-
-# --- looked at while it is written ---
 
 
 @pytest.fixture
@@ -398,19 +340,11 @@ def test_a_clock_that_is_set_back_changes_no_times(tmp_path, monkeypatch, cut):
     path, now = tmp_path / "race.db", [1e9]
     monkeypatch.setattr(journal_module, "time", lambda: now[0])
     cut(20, lambda: race(LEARNERS, seconds=1, journal=path, progress=False))
-    before = elapsed(path)[-1]
+    before = entries_in(path)[-1].elapsed
     now[0] -= 3600
     resume(path, LEARNERS, progress=False)
-    times = elapsed(path)
+    times = [entry.elapsed for entry in entries_in(path)]
     assert before > 0 and times == sorted(times) and times[-1] > before
-
-
-def elapsed(path):
-    with closing(files.read(path)) as opened:
-        return [entry.elapsed for entry in opened.read()]
-
-
-# --- damage ---
 
 
 def test_damage_is_refused_or_does_no_harm(seed):
@@ -419,10 +353,9 @@ def test_damage_is_refused_or_does_no_harm(seed):
 
 
 def test_a_checkpoint_outside_the_races_own_folder_is_refused(tmp_path):
-    race(LEARNERS, 80, journal=tmp_path / "race.db", progress=False)
-    with closing(files.read(tmp_path / "race.db")) as opened:
-        first = next(opened.read())
-    with closing(files.create(tmp_path / "forged.db", first.event)) as forged:
+    run(tmp_path / "race.db")
+    first = entries_in(tmp_path / "race.db")[0].event
+    with closing(files.create(tmp_path / "forged.db", first)) as forged:
         forged.append(ScoreReported(0, 0.1))
         forged.append(Saved(0, 1, "../../elsewhere", "0" * 64, 1, 0.0))
     with pytest.raises(JournalError, match="not a place of this race"):
@@ -439,17 +372,14 @@ def test_a_checksum_depends_on_every_cell_and_on_the_row_before():
         assert len(seen) == 6
 
 
-# --- beside it ---
-
-
 def test_a_stale_lock_is_no_lock(tmp_path):
     path = tmp_path / "race.db"
     Path(f"{path}.lock").touch()
-    assert race(LEARNERS, 40, journal=path, progress=False).spent == 40
+    assert run(path).spent == 40
     other = tmp_path / "other.db"
     Path(f"{other}.lock").write_text("of another program")
     with pytest.raises(JournalError, match=r"cannot be written \(file is not a database"):
-        race(LEARNERS, 40, journal=other, progress=False)
+        run(other)
 
 
 def test_the_lock_is_given_back_where_making_a_journal_fails(tmp_path, monkeypatch):
@@ -461,8 +391,8 @@ def test_the_lock_is_given_back_where_making_a_journal_fails(tmp_path, monkeypat
     with monkeypatch.context() as patched:
         patched.setattr(SqliteLog, "write", broken)
         with pytest.raises(JournalError, match="disk I/O error"):
-            race(LEARNERS, 40, journal=path, progress=False)
-    assert race(LEARNERS, 40, journal=path, progress=False).spent == 40
+            run(path)
+    assert run(path).spent == 40
 
 
 def test_drafts_of_killed_processes_are_swept_on_resume(tmp_path, cut):

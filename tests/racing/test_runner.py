@@ -8,32 +8,27 @@ from toys import rows
 
 from latebloomer import race, read_verdict, resume
 from latebloomer.errors import ContractError
-from latebloomer.racing.runners.contract import Runner
 from latebloomer.racing.runners.local import LocalRunner
 from latebloomer.racing.runners.runner_contract import check_runner
 from latebloomer.session.events import ScoreReported
 
 
-class Scrambled(Runner):
+class Scrambled(LocalRunner):
     """Makes the pulls of a phase (or of a batch) in a random order, as a cluster would."""
 
-    in_phases = True
+    name = ""  # as a runner of others
 
     def __init__(self, seed, batch=1):
         super().__init__()
-        self.rng, self.lanes, self.here = random.Random(seed), batch, LocalRunner()
-        for name in ("start", "discard", "release", "save", "learner", "stop"):
-            setattr(self, name, getattr(self.here, name))
+        self.rng, self.lanes = random.Random(seed), batch
+
+    def start(self, context):
+        super().start(context)
+        self.in_phases = True
 
     def work(self, orders):
         arm = self.rng.choice(sorted(orders))
-        yield from self.here.work({arm: orders[arm]})
-
-    def start(self, context): ...
-    def discard(self, arm): ...
-    def release(self, arm): ...
-    def save(self, pulls): ...
-    def learner(self, arm, pulls): ...
+        yield from super().work({arm: orders[arm]})
 
 
 def curve(slow, best, fail=None, end=None):
@@ -84,7 +79,6 @@ def test_batches_and_phases_survive_an_interruption(tmp_path, cut, policy, batch
 
 
 def test_a_failure_in_a_batch_is_replayed_where_it_happened(tmp_path):
-    path = tmp_path / "race.db"
     learners = FOUR | {"never": curve(1, 1, fail=1), "once": curve(1, 1, fail=2)}
     for policy in ("prob-1", "r-ucbe", "ucb-e:exploration=1"):
         for seed in range(10):
@@ -94,9 +88,6 @@ def test_a_failure_in_a_batch_is_replayed_where_it_happened(tmp_path):
             how = {"policy": policy, "journal": path, "runner": runner, "seed": seed}
             verdict = race(learners, 90, progress=False, **how)
             assert read_verdict(path).summary() == verdict.summary()
-
-
-# --- the contract, shipped for runners of others ---
 
 
 class Rounding(Scrambled):
@@ -116,10 +107,18 @@ class Restless(Scrambled):
 
 
 @pytest.mark.parametrize(
-    "make", [LocalRunner, lambda: Scrambled(1), lambda: Scrambled(2, batch=3)]
+    "make, checks",
+    [
+        (LocalRunner, 4),
+        (lambda: Scrambled(1), 4),
+        (lambda: Scrambled(2, batch=3), 4),
+        (lambda: LocalRunner(isolate=True), 4),
+        (lambda: LocalRunner(max_in_memory=2), 2),
+        (lambda: LocalRunner(isolate=True, max_in_memory=2), 2),
+    ],
 )
-def test_our_runners_keep_the_contract(make):
-    assert len(check_runner(make)) == 4
+def test_our_runners_keep_the_contract(make, checks):
+    assert len(check_runner(make)) == checks
 
 
 @pytest.mark.parametrize(

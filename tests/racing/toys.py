@@ -4,10 +4,32 @@ import sqlite3
 from contextlib import closing
 from itertools import count
 
+from latebloomer import race
+from latebloomer.racing.journal import files
+
 
 def rising(best, slow=5):
     """A generator function of scores that rise towards `best`."""
     return lambda: (best * n / (n + slow) for n in count(1))
+
+
+def acts(at, act, best=0.9):
+    """A generator function that does something before one of its pulls, and yields models too."""
+
+    def scores():
+        for n in count(1):
+            if n == at:
+                act()
+            yield best * n / (n + 5), n
+
+    return scores
+
+
+LEARNERS = {"a": rising(0.9), "b": rising(0.7), "c": rising(0.5)}
+
+
+def run(path, budget=40, **settings):
+    return race(LEARNERS, budget, journal=path, progress=False, **settings)
 
 
 class Saves:
@@ -34,3 +56,27 @@ def saves(best):
 def rows(path, query="SELECT arm, n, score FROM pulls ORDER BY arm, n"):
     with closing(sqlite3.connect(path)) as db:
         return db.execute(query).fetchall()
+
+
+def entries_in(path):
+    with closing(files.read(path)) as journal:
+        return list(journal.read())
+
+
+def change(path, statement):
+    """Damage a journal, as SQLite would write it."""
+    with closing(sqlite3.connect(path)) as db:
+        db.execute(statement)
+        db.commit()
+
+
+def limit_pages(monkeypatch, pages):
+    """A disk that is full when a journal has so many pages."""
+    real = files._connect
+
+    def small(place, durability):
+        db = real(place, durability)
+        db.execute(f"PRAGMA max_page_count = {pages}")
+        return db
+
+    monkeypatch.setattr(files, "_connect", small)

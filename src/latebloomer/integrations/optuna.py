@@ -26,10 +26,9 @@ from latebloomer.integrations.hosted_race import need_phases, need_several
 from latebloomer.integrations.library_learner import base_class, library
 from latebloomer.policies.base import Policy
 from latebloomer.racing.api import race
-from latebloomer.racing.callbacks import Callback, RaceView, check_callbacks
 from latebloomer.racing.journal import RACES, RESUME, Place, files
 from latebloomer.racing.journal.listing import names_folder
-from latebloomer.racing.race_state import RaceState
+from latebloomer.racing.race_state import Callback, RaceState, RaceView, check_callbacks
 from latebloomer.racing.runners.local import LocalRunner
 from latebloomer.racing.settings import holds_race, need_same, race_in
 from latebloomer.racing.training_share import declared

@@ -25,10 +25,10 @@ from latebloomer.errors import JournalError, LatebloomerError
 from latebloomer.page import race_page, svg
 from latebloomer.page.race_html import RaceDrawing, settings_table, sortable
 from latebloomer.page.race_page import FINISHED, INTERRUPTED, RUNNING, PageEvent, RacePage
-from latebloomer.racing.following import JournalFollower
 from latebloomer.racing.journal import listing
 from latebloomer.racing.journal.journal import Entry
 from latebloomer.racing.race_state import RaceState
+from latebloomer.racing.run_race import JournalFollower
 from latebloomer.racing.verdict import build, pictures
 from latebloomer.session import events
 

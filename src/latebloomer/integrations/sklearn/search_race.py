@@ -25,11 +25,11 @@ from latebloomer.integrations.sklearn.scoring import Notes, metrics_of
 from latebloomer.integrations.sklearn.sklearn_learner import SklearnLearner, model_format
 from latebloomer.policies.registry import policy_for
 from latebloomer.racing.api import race, resume
-from latebloomer.racing.callbacks import Callback, RaceView
 from latebloomer.racing.journal import JournalFile
 from latebloomer.racing.journal.listing import names_folder
 from latebloomer.racing.learner import seed_of
 from latebloomer.racing.progress import print_aside
+from latebloomer.racing.race_state import Callback, RaceView
 from latebloomer.racing.runners.contract import Runner
 from latebloomer.racing.runners.local import LocalRunner
 from latebloomer.racing.settings import need_same, race_in

@@ -19,8 +19,8 @@ from latebloomer.errors import Interrupted, need_whole, require
 from latebloomer.integrations.sklearn import candidates, scoring, splits, training
 from latebloomer.integrations.sklearn.scoring import Table
 from latebloomer.integrations.sklearn.search_race import SearchRace
-from latebloomer.racing.callbacks import RaceView, check_callbacks
 from latebloomer.racing.progress import print_aside
+from latebloomer.racing.race_state import RaceView, check_callbacks
 from latebloomer.racing.verdict.verdict import Verdict
 from latebloomer.session.events import Event, ScoreReported
 
