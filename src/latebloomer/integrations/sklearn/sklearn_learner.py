@@ -100,7 +100,7 @@ class SklearnLearner:
             has_rows = len(validation) == 2 and splits.row_count(validation[1]) > 0
             needed = "(X_val, y_val) with rows, a share of the rows or a splitter"
             require(has_rows, "validation", validation, needed, "a score needs held-out rows")
-            held = splits.indexable_data(*validation, name="y_val")
+            held = splits.indexable_data(validation[0], validation[1], "y_val")
             folds = [splits.Fold(X, y, *held, weights)]
         else:
             classifier = is_classifier(estimator)
