@@ -18,7 +18,7 @@ from latebloomer.cluster import Cluster
 from latebloomer.errors import ClusterError, LearnerError, SettingError
 from latebloomer.racing.checkpoints.storage import Folder, Remote
 from latebloomer.racing.progress import Progress
-from latebloomer.racing.runners import ray_actors, ray_runner, ray_slots
+from latebloomer.racing.runners import ray_actors, ray_runner
 from latebloomer.racing.runners.contract import RunnerContext
 from latebloomer.racing.runners.ray_runner import RayRunner
 from latebloomer.racing.runners.runner_contract import Rising, check_runner
@@ -229,10 +229,10 @@ class Elsewhere:
 
 
 def slots_for(*wanted):
-    found = ray_slots.Slots(Elsewhere(), wanted)
+    found = ray_actors.Slots(Elsewhere(), wanted)
     for kind, fit in found._counts().items():
         first = len(found.slots)
-        found.slots += [ray_slots.Slot(None, first + k, kind, "n") for k in range(fit)]
+        found.slots += [ray_actors.Slot(None, first + k, kind, "n") for k in range(fit)]
     return found
 
 
@@ -266,7 +266,7 @@ def test_learners_with_their_own_resources_have_their_own_slots():
 
 @pytest.mark.parametrize("learners, share", [(1, 1.0), (3, 0.3333), (8, 0.125), (20_000, 1e-4)])
 def test_actors_ask_for_a_share_that_fits_all_of_them_into_one_slot(learners, share):
-    found = ray_slots.Kind((("CPU", 1),), learners).share("CPU", 1)
+    found = ray_actors.Kind((("CPU", 1),), learners).share("CPU", 1)
     assert found == pytest.approx(share) and (found * learners <= 1 or learners > 10_000)
 
 

@@ -224,13 +224,12 @@ def check_memory_limit(
                 f"you hold it. Pass a function that builds it, {WITHOUT}."
             )
         if isgeneratorfunction(entry.given):
-            raise LearnerError(f"{given}: {cannot_let_go(entry.name, 'it is a generator')}")
+            raise cannot_let_go(entry, "it is a generator")
 
 
-def cannot_let_go(name: str, why: str) -> str:
-    """Return what to do about a learner that cannot leave the memory."""
-    return (
-        f"Learner {name!r} cannot be saved and released ({why}). Pass a function that returns an "
-        "object with pull(), save(folder) and load(folder), or one that can be pickled, "
-        f"{WITHOUT}."
+def cannot_let_go(entry: Entry, why: str) -> LearnerError:
+    """Return the error for a learner that cannot leave the memory."""
+    return LearnerError(
+        f"Learner {entry.name!r} cannot be saved and released ({why}). Pass a function that "
+        f"returns an object with save(folder) and load(folder), or a picklable one, {WITHOUT}."
     )
