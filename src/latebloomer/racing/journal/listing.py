@@ -62,7 +62,8 @@ def list_races(folder: Place) -> list[ListedRace]:
 
 def listed_race(path: Path) -> ListedRace | None:
     """Return one journal; None for a file that is not one."""
-    sizes = written_at(path), _journal_bytes(path), _folder_bytes(_checkpoints(path))
+    own = sum(_bytes(f"{path}{end}") for end in ("", *BESIDE))
+    sizes = written_at(path), own, _folder_bytes(_checkpoints(path))
     try:
         found = files.glance(path)
     except files.Foreign:
@@ -91,10 +92,6 @@ def running_or_interrupted(path: Path) -> str:
 
 def _checkpoints(path: Path) -> Path:
     return path.with_name(f"{path.name}.checkpoints")
-
-
-def _journal_bytes(path: Path) -> int:
-    return sum(_bytes(f"{path}{end}") for end in ("", *BESIDE))
 
 
 def _folder_bytes(folder: Path) -> int:
@@ -261,10 +258,8 @@ def newest_journal(folder: Place = RACES) -> Path:
         except errors.JournalError:
             pass  # damaged or unreadable: opening it raises the reason
         return path
-    raise errors.JournalError(
-        f"There is no journal in {near(Path(folder).absolute())}. Name the file, or start with "
-        "race(...)."
-    )
+    place = near(Path(folder).absolute())
+    raise errors.JournalError(f"There is no journal in {place}. Name the file, or use race(...).")
 
 
 def journal_at(journal: Place | None) -> Path:

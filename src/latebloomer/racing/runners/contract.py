@@ -205,18 +205,14 @@ def check_memory_limit(
     """
     if most is None or most >= len(entries):
         return
-    given, policy = f"max_in_memory={most}", session.policy
+    given, policy, wrong = f"max_in_memory={most}", session.policy, ""
     if session.decides_every_pull or policy.decides_after_sweeps():
         after = "pull" if session.decides_every_pull else "sweep"
-        raise SettingError(
-            f"{given} needs a policy with phases (auto, r-sr, sh), but {policy!r} decides after "
-            f"every {after}: choose another policy, {WITHOUT}."
-        )
-    if settings.seconds is not None:
-        raise SettingError(
-            f"{given} cannot be combined with seconds={settings.seconds:g}, which needs new plans "
-            f"within a phase. Use budget=..., {WITHOUT}."
-        )
+        wrong = f"needs a policy with phases (auto, r-sr): {policy!r} decides after every {after}"
+    elif settings.seconds is not None:
+        wrong = f"cannot be combined with seconds={settings.seconds:g}, only with budget=..."
+    if wrong:
+        raise SettingError(f"{given} {wrong}. Change that, {WITHOUT}.")
     for entry in entries:
         if not entry.rebuilds:
             raise LearnerError(

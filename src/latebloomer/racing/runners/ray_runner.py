@@ -96,7 +96,7 @@ class RayRunner(Runner):
             needed(wanted, f"learner_resources[{name!r}]")
         self._storage = None if self.storage is None else storage_at(self.storage)
         if self.batch is not None:
-            need_whole("batch", self.batch, 1, "so many learners are pulled at the same time")
+            need_whole("batch", self.batch, 1, "that many learners are pulled at the same time")
         self._closing = ExitStack()
         self._bare: set[int] = set()  # learners that were warned of
 
