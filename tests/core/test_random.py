@@ -203,6 +203,7 @@ def test_layers_have_equal_areas_and_close_at_the_top():
     assert x[1:-1] * np.diff(f[1:]) == pytest.approx(area, rel=2e-12)
     assert np.exp(-(x**2) / 2) == pytest.approx(f, rel=1e-14)
     assert np.all(np.diff(x) < 0) and x[-1] == 0 and f[-1] == 1
+    assert np.mean(x[1:] / x[:-1]) == pytest.approx(0.9851, abs=1e-4)  # one try is enough
 
 
 def test_layer_sign_and_magnitude_are_independent_bits(seed):
@@ -251,9 +252,9 @@ def test_neighbouring_arms_runs_and_seeds_are_uncorrelated(seed, apart):
     assert not rejected(correlation_alarms(**{name: (z, y) for name, y in others.items()}))
 
 
-def test_first_pulls_of_neighbouring_runs_and_arms_are_uncorrelated(seed):
+def test_first_pulls_of_neighbouring_runs_and_arms_are_gaussian_and_uncorrelated(seed):
     # what a simulation meets: few pulls of many runs and arms
     run, arm = (part.ravel() for part in np.indices((2**16, 8)))
     z = table(2, seed, run, arm).reshape(2**16, 8, 2)
     pairs = {"runs": (z[1:], z[:-1]), "arms": (z[:, 1:], z[:, :-1])}
-    assert not rejected(correlation_alarms(**pairs))
+    assert not rejected(correlation_alarms(**pairs) | gaussian_alarms(z.ravel()))

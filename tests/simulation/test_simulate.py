@@ -1,5 +1,6 @@
 """Simulations: the same numbers however they are made, and the right ones."""
 
+import io
 import json
 import os
 import signal
@@ -371,6 +372,15 @@ def test_code_that_is_in_no_file_is_compiled_all_the_same():
     typed = {}
     exec(compile("def twice(x): return 2 * x", "<stdin>", "exec"), typed)
     assert cpu_jit()(typed["twice"])(21) == 42
+
+
+def test_the_bar_of_a_terminal_says_what_is_done(monkeypatch):
+    terminal = io.StringIO()
+    terminal.isatty = lambda: True
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setenv("TERM", "xterm")
+    simulate("paper-a", "r-sr", 100, 40, chunk=10, target="python", method="pulls")
+    assert "4e+03 of 4e+03 pulls" in terminal.getvalue()
 
 
 # --- the command ---

@@ -113,6 +113,21 @@ def test_a_full_disk_leaves_what_was_there(tmp_path, monkeypatch, before, step):
     assert [path.read_text() for path in tmp_path.iterdir()] == ([before] if before else [])
 
 
+@pytest.mark.skipif(os.name == "nt", reason="no such limit there")
+def test_a_write_that_ends_half_way_leaves_what_was_there(tmp_path):
+    import resource
+
+    (tmp_path / "out").write_text("good")
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, hard))
+    try:
+        with pytest.raises(OutputError, match="File too large; what was there is unchanged"):
+            write_file(tmp_path / "out", "new " * 5000)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert [path.read_text() for path in tmp_path.iterdir()] == ["good"]
+
+
 def test_an_interruption_leaves_what_was_there(tmp_path, monkeypatch):
     (tmp_path / "out").write_text("good")
     monkeypatch.setattr("os.fsync", lambda _: (_ for _ in ()).throw(KeyboardInterrupt))

@@ -54,9 +54,8 @@ def _of_the_machine() -> Iterator[FreeMemory]:
     try:
         lines = MEMINFO.read_text().splitlines()
         found = dict(line.split(":", 1) for line in lines)
-        yield FreeMemory(
-            1024 * int(found["MemAvailable"].split()[0]), "MemAvailable, /proc/meminfo"
-        )
+        kilobytes = int(found["MemAvailable"].split()[0])
+        yield FreeMemory(1024 * kilobytes, "MemAvailable, /proc/meminfo")
     except (OSError, KeyError, ValueError):  # not Linux: all there is, in use or not
         names = getattr(os, "sysconf_names", {})
         if "SC_PHYS_PAGES" in names:

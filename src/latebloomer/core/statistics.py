@@ -19,7 +19,7 @@ from latebloomer.core.kernel import kernel
 from latebloomer.errors import SettingError
 
 Z = 1.959963984540054  # P(|N(0, 1)| > Z) = 0.05
-TINY = 1e-300
+TINY = 1e-300  # in the place of 0
 FINE = 1e-15
 
 
@@ -170,15 +170,11 @@ def _fraction(a: float, b: float, x: float) -> float:
             step = -(a + k) * (a + b + k) * x / ((a + m) * (a + m + 1))
         else:
             step = (k + 1) * (b - k - 1) * x / ((a + m) * (a + m + 1))
-        d = 1 / _not_zero(1 + step * d)
-        c = _not_zero(1 + step / c)
+        d = 1 / (1 + step * d or TINY)
+        c = 1 + step / c or TINY
         change, m = c * d, m + 1
         value *= change
     return value
-
-
-def _not_zero(x: float) -> float:
-    return x if abs(x) > TINY else TINY
 
 
 # --- noise from second differences, which show little else where a curve bends little ---

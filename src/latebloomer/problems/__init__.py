@@ -21,7 +21,6 @@ from latebloomer.problems.noise import (
 from latebloomer.problems.problem import AssumptionReport, Problem
 from latebloomer.problems.problem_names import (
     FAMILIES,
-    imdb,
     known_problems,
     lower_bound,
     one_riser,
@@ -30,33 +29,11 @@ from latebloomer.problems.problem_names import (
     problem,
     random_problem,
 )
-from latebloomer.problems.recorded import load
+from latebloomer.problems.recorded import imdb, load
 
-__all__ = [
-    "FAMILIES",
-    "AssumptionReport",
-    "Bernoulli",
-    "Curve",
-    "Exponential",
-    "Gaussian",
-    "LowerBound",
-    "Noise",
-    "Noiseless",
-    "PaperF",
-    "PiecewiseLinear",
-    "PowerLaw",
-    "Problem",
-    "SShaped",
-    "Stationary",
-    "StudentT",
-    "Uniform",
-    "imdb",
-    "known_problems",
-    "load",
-    "lower_bound",
-    "one_riser",
-    "paper_a",
-    "paper_b",
-    "problem",
-    "random_problem",
-]
+__all__ = ["AssumptionReport", "Problem", "load"]
+__all__ += ["Curve", "Exponential", "LowerBound", "PaperF", "PiecewiseLinear", "PowerLaw"]
+__all__ += ["SShaped", "Stationary"]
+__all__ += ["Bernoulli", "Gaussian", "Noise", "Noiseless", "StudentT", "Uniform"]
+__all__ += ["FAMILIES", "imdb", "known_problems", "lower_bound", "one_riser", "paper_a", "paper_b"]
+__all__ += ["problem", "random_problem"]

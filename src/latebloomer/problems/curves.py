@@ -9,7 +9,7 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, TypeAlias
+from typing import ClassVar, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -18,26 +18,25 @@ from latebloomer.errors import need_in, require
 from latebloomer.theory.lower_bounds import lower_bound_curve
 
 Floats: TypeAlias = npt.NDArray[np.float64]
+FINITE, FROM_0, ABOVE_0 = "(-inf, inf)", "[0, inf)", "(0, inf)"
 
 
 class Curve(ABC):
     """A mean for every pull count n = 1, 2, ..."""
 
+    needs: ClassVar[dict[str, str]] = {}  # by setting, the interval that it must be in
+
+    def __post_init__(self) -> None:
+        for name, interval in self.needs.items():
+            need_in(name, getattr(self, name), interval, "it shapes a learning curve")
+        if "start" in self.needs:
+            start, limit = vars(self)["start"], vars(self)["limit"]
+            need = f"at least start={start!r}"
+            require(limit >= start, "limit", limit, need, "the curve rises to it")
+
     @abstractmethod
     def __call__(self, n: npt.ArrayLike) -> Floats:
         """Return the means of the pulls `n`."""
-
-
-FINITE, FROM_0, ABOVE_0 = "(-inf, inf)", "[0, inf)", "(0, inf)"
-
-
-def _check(curve: Any, **intervals: str) -> None:
-    """Raise a `SettingError` unless each setting is a number in its interval, and curves rise."""
-    for name, interval in intervals.items():
-        need_in(name, getattr(curve, name), interval, "it shapes a learning curve")
-    if "start" in intervals:
-        need = f"at least start={curve.start!r}"
-        require(curve.limit >= curve.start, "limit", curve.limit, need, "the curve rises to it")
 
 
 @dataclass(frozen=True)
@@ -67,9 +66,7 @@ class PaperF(Curve):
     b: float
     c: float
     psi: float = 1.0
-
-    def __post_init__(self) -> None:
-        _check(self, b=FROM_0, c=FROM_0, psi=ABOVE_0)
+    needs: ClassVar = {"b": FROM_0, "c": FROM_0, "psi": ABOVE_0}
 
     def __call__(self, n: npt.ArrayLike) -> Floats:
         pulls = np.asarray(n, dtype=np.float64)
@@ -102,9 +99,7 @@ class Exponential(Curve):
     limit: float
     tau: float
     start: float = 0.0
-
-    def __post_init__(self) -> None:
-        _check(self, limit=FINITE, tau=ABOVE_0, start=FINITE)
+    needs: ClassVar = {"limit": FINITE, "tau": ABOVE_0, "start": FINITE}
 
     def __call__(self, n: npt.ArrayLike) -> Floats:
         pulls = np.asarray(n, dtype=np.float64)
@@ -135,9 +130,7 @@ class PowerLaw(Curve):
     limit: float
     drop: float
     rate: float
-
-    def __post_init__(self) -> None:
-        _check(self, limit=FINITE, drop=FROM_0, rate=ABOVE_0)
+    needs: ClassVar = {"limit": FINITE, "drop": FROM_0, "rate": ABOVE_0}
 
     def __call__(self, n: npt.ArrayLike) -> Floats:
         return self.limit - self.drop * np.asarray(n, dtype=np.float64) ** -self.rate
@@ -190,9 +183,7 @@ class Stationary(Curve):
     """
 
     mean: float
-
-    def __post_init__(self) -> None:
-        _check(self, mean=FINITE)
+    needs: ClassVar = {"mean": FINITE}
 
     def __call__(self, n: npt.ArrayLike) -> Floats:
         return np.full(np.shape(n), float(self.mean))
@@ -225,9 +216,7 @@ class SShaped(Curve):
     middle: float
     width: float
     start: float = 0.0
-
-    def __post_init__(self) -> None:
-        _check(self, limit=FINITE, middle=FINITE, width=ABOVE_0, start=FINITE)
+    needs: ClassVar = {"limit": FINITE, "middle": FINITE, "width": ABOVE_0, "start": FINITE}
 
     def __call__(self, n: npt.ArrayLike) -> Floats:
         z = (np.asarray(n, dtype=np.float64) - self.middle) / self.width
@@ -260,10 +249,8 @@ class LowerBound(Curve):
     beta: float
     gap: float = 0.0
     capped: bool = True
-
-    def __post_init__(self) -> None:
-        # Assumption 2 asks for this beta; with this gap means stay in [0, 1].
-        _check(self, beta="(1, inf)", gap="[0, 0.5]")
+    # Assumption 2 asks for this beta; with this gap means stay in [0, 1].
+    needs: ClassVar = {"beta": "(1, inf)", "gap": "[0, 0.5]"}
 
     def __call__(self, n: npt.ArrayLike) -> Floats:
         return lower_bound_curve(n, self.beta, self.gap, self.capped)

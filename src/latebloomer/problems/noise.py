@@ -190,8 +190,37 @@ class Noise(ABC):
         """Raise a `CurveError` if the noise cannot have these means."""
 
 
+class SizedNoise(Noise):
+    """Noise whose size is a setting: one number for all arms, or one for each."""
+
+    @property
+    @abstractmethod
+    def size(self) -> str:
+        """Name of the setting."""
+
+    def __post_init__(self) -> None:
+        name, given = self.size, getattr(self, self.size)
+        try:
+            values = np.asarray(given, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise SettingError(
+                f"{name}={given!r}, but {name} must be a number, or one per arm"
+            ) from None
+        good = values.ndim <= 1 and values.size > 0 and np.all(np.isfinite(values) & (values >= 0))
+        require(bool(good), name, given, "finite and at least 0", "it is the size of the noise")
+        object.__setattr__(self, name, tuple(values.tolist()) if values.ndim else float(values))
+
+    def scales(self, arms: int) -> Floats:
+        scale = getattr(self, self.size)
+        if isinstance(scale, float):
+            return np.full(arms, scale)
+        need = f"one number, or one for each of {arms} arms"
+        require(len(scale) == arms, self.size, scale, need, f"there are {len(scale)}")
+        return np.array(scale)
+
+
 @dataclass(frozen=True)
-class Gaussian(Noise):
+class Gaussian(SizedNoise):
     """Gaussian rewards with one standard deviation, or one for each arm.
 
     Parameters
@@ -207,12 +236,7 @@ class Gaussian(Noise):
 
     sd: Scale
     kind: ClassVar[int] = GAUSSIAN
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "sd", _scale("sd", self.sd))
-
-    def scales(self, arms: int) -> Floats:
-        return _per_arm("sd", self.sd, arms)
+    size = "sd"
 
 
 @dataclass(frozen=True)
@@ -236,7 +260,7 @@ class Bernoulli(Noise):
 
 
 @dataclass(frozen=True)
-class Uniform(Noise):
+class Uniform(SizedNoise):
     """Rewards uniform within `half_width` of the mean.
 
     Parameters
@@ -252,21 +276,16 @@ class Uniform(Noise):
 
     half_width: Scale
     kind: ClassVar[int] = UNIFORM
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "half_width", _scale("half_width", self.half_width))
+    size = "half_width"
 
     @classmethod
     def of_sd(cls, sd: float) -> Uniform:
         """Return the uniform noise of standard deviation `sd`."""
         return cls(math.sqrt(3.0) * sd)
 
-    def scales(self, arms: int) -> Floats:
-        return _per_arm("half_width", self.half_width, arms)
-
 
 @dataclass(frozen=True)
-class StudentT(Noise):
+class StudentT(SizedNoise):
     """Heavy tails: `scale` times Student's t with `df` degrees of freedom.
 
     The variance is scale^2 df / (df - 2) where df > 2, else infinite; no sigma is finite.
@@ -282,18 +301,16 @@ class StudentT(Noise):
     df: float
     scale: Scale
     kind: ClassVar[int] = STUDENT_T
+    size = "scale"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "scale", _scale("scale", self.scale))
+        super().__post_init__()
         require(1 < self.df < math.inf, "df", self.df, "above 1 and finite",
                 "the mean of a pull must exist")  # fmt: skip
 
     @property
     def shape(self) -> float:
         return float(self.df)
-
-    def scales(self, arms: int) -> Floats:
-        return _per_arm("scale", self.scale, arms)
 
     def sigma(self, arms: int) -> Floats:
         return np.where(self.scales(arms) > 0, math.inf, 0.0)
@@ -318,24 +335,3 @@ def as_noise(given: Noise | float | tuple[float, ...] | list[float] | None) -> N
     if isinstance(given, Noise):
         return given
     return Noiseless() if given is None else Gaussian(given)  # type: ignore[arg-type]
-
-
-def _scale(name: str, given: Any) -> Scale:
-    """Return `given` as a float or a tuple of them, all finite and at least 0."""
-    try:
-        values = np.asarray(given, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise SettingError(
-            f"{name}={given!r}, but {name} must be a number, or one per arm"
-        ) from None
-    good = values.ndim <= 1 and values.size > 0 and np.all(np.isfinite(values) & (values >= 0))
-    require(bool(good), name, given, "finite and at least 0", "it is the size of the noise")
-    return tuple(values.tolist()) if values.ndim else float(values)
-
-
-def _per_arm(name: str, scale: Scale, arms: int) -> Floats:
-    if not isinstance(scale, tuple):
-        return np.full(arms, scale)
-    require(len(scale) == arms, name, scale, f"one number, or one for each of {arms} arms",
-            f"there are {len(scale)}")  # fmt: skip
-    return np.array(scale)

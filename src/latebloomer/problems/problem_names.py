@@ -42,7 +42,7 @@ from latebloomer.problems import curves
 from latebloomer.problems.curves import LowerBound
 from latebloomer.problems.noise import Bernoulli, Gaussian, Noise, Noiseless
 from latebloomer.problems.problem import Problem, need_room_for
-from latebloomer.problems.recorded import READERS, load, load_imdb
+from latebloomer.problems.recorded import READERS, imdb, load
 
 Draw: TypeAlias = "Callable[[np.random.Generator], curves.Curve]"  # text: np.random takes 5 ms
 
@@ -79,19 +79,6 @@ def paper_b() -> Problem:
         curves.PiecewiseLinear(((0, 0.0), (175, 0.7))),  # min(0.004 n, 0.7)
     ]
     return Problem(arms, Gaussian(0.01), label="paper-b")
-
-
-def imdb() -> Problem:
-    """Return seven online learners on IMDB reviews, 50,000 recorded accuracies each.
-
-    [Mussi24, App. H].
-
-    Means over 1000 runs of a right-or-wrong outcome, so neither monotone nor concave step by
-    step. Rewards are the recorded values, as in the paper's Table 2; with `Bernoulli` noise they
-    are single outcomes, as a learner trained live would show.
-    """
-    found = load_imdb()
-    return Problem(found.curves, Noiseless(), found.names, "imdb")
 
 
 def lower_bound(
@@ -274,15 +261,13 @@ def _setting(name: str, word: str) -> tuple[str, int | float | str]:
 
 def _noise(settings: dict[str, Any]) -> Noise | None:
     """Take the noise out of the settings; None if they name none."""
-    if "sigma" in settings and "noise" in settings:
+    sigma, name = settings.pop("sigma", None), settings.pop("noise", None)
+    if sigma is not None and name is not None:
         raise SettingError("both sigma and noise are given, but a problem has one kind of noise")
-    if "sigma" in settings:
-        return Gaussian(settings.pop("sigma"))
-    if "noise" not in settings:
-        return None
-    name = str(settings.pop("noise"))
+    if name is None:
+        return None if sigma is None else Gaussian(sigma)
     if name not in NOISES:
-        raise unknown("noise", name, NOISES)
+        raise unknown("noise", str(name), NOISES)
     return NOISES[name]
 
 

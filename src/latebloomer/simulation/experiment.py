@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from latebloomer._util.memory import need_memory
-from latebloomer.core.ledger import ANY, Ints
+from latebloomer.core.ledger import ANY, SumIncrements
 from latebloomer.core.moves import keeps_levels
 from latebloomer.errors import SettingError, need_whole
 from latebloomer.policies.base import Policy, most_pulls
@@ -99,15 +99,6 @@ class MeanTable:
     def __setstate__(self, state: dict[str, Any]) -> None:
         # An array of our own: those from Ray's store are read-only, for numba another type.
         vars(self).update(state | {"made": np.array(state["made"])})
-
-
-class SumIncrements(NamedTuple):
-    """Breakpoints of the prefix sums, and what an arm gains from one to the next."""
-
-    points: Ints  # 0 and then the pull counts at which some policy reads a sum
-    gains: Floats  # (arms, points): the sum of the means since the point before
-    spreads: Floats  # (arms, points): the standard deviation of that gain
-    reached: Ints  # (arms,): the last point that is filled
 
 
 @dataclass(frozen=True)

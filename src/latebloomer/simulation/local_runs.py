@@ -42,16 +42,16 @@ def progress_bar(total: int, unit: str, shown: bool = True) -> Iterator[Advance]
         return
     from rich import progress
     from rich.console import Console
+    from rich.table import Column
 
-    columns = (
-        progress.BarColumn(),
-        progress.TaskProgressColumn(),
-        progress.TextColumn("{task.completed:.3g} of {task.total:.3g} {task.description},"),
-        progress.TextColumn("{task.speed:.3g}/s,"),
-        progress.TimeRemainingColumn(),
-        progress.TextColumn("left"),
-    )
-    with progress.Progress(*columns, console=Console(stderr=True)) as bar:
+    class Done(progress.ProgressColumn):
+        def render(self, task: progress.Task) -> str:
+            speed = task.speed or 0.0  # None until two steps are done
+            return f"{task.completed:.3g} of {task.total:.3g} {unit}, {speed:.3g}/s,"
+
+    bars = (progress.BarColumn(), progress.TaskProgressColumn(), Done(Column(no_wrap=True)))
+    rest = (progress.TimeRemainingColumn(), "left")
+    with progress.Progress(*bars, *rest, console=Console(stderr=True)) as bar:
         yield partial(bar.advance, bar.add_task(unit, total=total))
 
 

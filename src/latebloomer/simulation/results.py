@@ -135,8 +135,7 @@ class Results:
 
     def find_cell(self, label: str, budget: int) -> Cell | None:
         """Return the counts of a policy, by its label, at one budget; None if there are none."""
-        found = (cell for cell in self.cells if cell.policy == label)
-        return next((cell for cell in found if cell.budget == budget), None)
+        return {(cell.policy, cell.budget): cell for cell in self.cells}.get((label, budget))
 
     def label(self, policy: str | Policy) -> str:
         """Return the label under which these results have a policy."""
@@ -147,7 +146,27 @@ class Results:
 
     def rows(self) -> list[Row]:
         """Return the tidy table: a row per policy and budget; None if there is no interval."""
-        return [self._row(cell) for cell in self.cells]
+        return [
+            {
+                "policy": cell.policy,
+                "budget": cell.budget,
+                "runs": cell.runs,
+                **_interval_columns("error", cell.error()),
+                **_interval_columns("regret", cell.regret()),
+                "pulls": [tally.mean_of(arm) for arm in cell.pulls],
+                "errors": cell.errors,
+                "recommendations": list(cell.recommendations),
+                "problem": self.origin.problem,
+                "noise": self.origin.noise,
+                "horizon": cell.horizon,
+                "seed": self.origin.seed,
+                "run_ranges": [list(ends) for ends in cell.ranges],
+                "settings": cell.settings,
+                "method": cell.method,
+                **self._made(),
+            }
+            for cell in self.cells
+        ]
 
     def quantiles(self, policy: str | Policy, budget: int, q: Sequence[float] | float) -> Any:
         """Return the pulls of each arm that a share `q` of the runs does not exceed, by q."""
@@ -190,8 +209,7 @@ class Results:
         cells, pairs = _union(self.cells, other.cells), _union(self.pairs, other.pairs)
         return replace(self, cells=cells, pairs=pairs, **both)
 
-    def __add__(self, other: Results) -> Results:
-        return self.merge(other)
+    __add__ = merge
 
     # --- showing and writing ---
 
@@ -289,26 +307,6 @@ class Results:
             return label_of(make_policy(policy))
         except LatebloomerError:  # perhaps a policy from elsewhere, which has no name here
             return str(policy)
-
-    def _row(self, cell: Cell) -> Row:
-        return {
-            "policy": cell.policy,
-            "budget": cell.budget,
-            "runs": cell.runs,
-            **_interval_columns("error", cell.error()),
-            **_interval_columns("regret", cell.regret()),
-            "pulls": [tally.mean_of(arm) for arm in cell.pulls],
-            "errors": cell.errors,
-            "recommendations": list(cell.recommendations),
-            "problem": self.origin.problem,
-            "noise": self.origin.noise,
-            "horizon": cell.horizon,
-            "seed": self.origin.seed,
-            "run_ranges": [list(ends) for ends in cell.ranges],
-            "settings": cell.settings,
-            "method": cell.method,
-            **self._made(),
-        }
 
 
 def _union(ours: Iterable[Any], theirs: Iterable[Any]) -> tuple[Any, ...]:
