@@ -61,13 +61,10 @@ def tree_of_the_page():
     return folders, files
 
 
-def test_the_tree_of_the_page_is_the_tree_on_disk():
+def test_tree_and_layers_of_the_page_are_those_on_disk():
     folders, files = tree_of_the_page()
     assert folders == packages()
     assert files == {file.name for file in SOURCE.glob("*.py")} - {"__init__.py"}
-
-
-def test_the_layers_of_the_page_are_those_that_are_checked():
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     (contract,) = settings["tool"]["importlinter"]["contracts"]
     assert LAYERS.splitlines() == contract["layers"]
@@ -101,6 +98,9 @@ def test_every_file_and_name_of_the_page_exists():
     names = {word.lstrip("@") for word in words - files if " " not in word}  # else a command
     assert len(files) > 30 and len(names) > 15
     assert [name for name in names if not is_somewhere(name)] == []
+    pairs = re.findall(r"`([\w.]+)`\s(?:in |\()`(\w[\w/]*\.py)`", PROSE)
+    assert len(pairs) > 15
+    assert [(name, file) for name, file in pairs if not is_defined(name, file)] == []
 
 
 def is_somewhere(name):
@@ -112,30 +112,18 @@ def is_somewhere(name):
     )
 
 
-def test_what_the_page_puts_into_a_file_is_there():
-    pairs = re.findall(r"`([\w.]+)`\s(?:in |\()`(\w[\w/]*\.py)`", PROSE)
-    assert len(pairs) > 15
-    assert [(name, file) for name, file in pairs if not is_defined(name, file)] == []
-
-
 # --- files and names ---
 
 
-def test_no_file_name_occurs_twice():
+def test_no_file_name_occurs_twice_and_folders_have_names_of_their_own():
+    """`import latebloomer.race.errors` would find the function `race` in the package's place."""
     names = Counter(file.name for file in FILES if file.name != "__init__.py")
     assert [name for name, count in names.items() if count > 1] == []
-
-
-def test_no_package_has_the_name_of_a_public_function():
-    """`import latebloomer.race.errors` would find the function `race` in the package's place."""
     top = {folder for folder in packages() if "/" not in folder}
     top |= {file.stem for file in SOURCE.glob("*.py")}
     assert top.isdisjoint(latebloomer.__all__)
-
-
-def test_the_folders_of_the_tests_are_those_of_the_package():
-    folders = {file.parent.name for file in ROOT.glob("tests/*/test_*.py")}
-    assert folders - {"browser", "util"} <= packages()  # all pages in a browser; of _util
+    tested = {file.parent.name for file in ROOT.glob("tests/*/test_*.py")}
+    assert tested - {"browser", "util"} <= packages()  # all pages in a browser; of _util
 
 
 # --- classes ---

@@ -21,11 +21,6 @@ SCRIPT = runpy.run_path(str(ROOT / "constraints" / "environments.py"))
 needs_make = pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
 
 
-def pinned(file):
-    lines = file.read_text(encoding="utf-8").splitlines()
-    return dict(line.split("==") for line in lines if not line.startswith("#"))
-
-
 def of_extra(name):
     """What pyproject.toml asks for, read anew."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -41,38 +36,24 @@ def of_extra(name):
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
-def test_a_constraints_file_has_pins_and_nothing_else(file):
+def test_a_constraints_file_has_allowed_pins_and_nothing_else(file):
     head, *lines = file.read_text(encoding="utf-8").splitlines()
     assert head.startswith("# Versions known to be good with Python 3.")
     assert not [line for line in lines if not PIN.fullmatch(line)]  # an index, a host, a path
     assert lines == sorted(lines, key=str.lower)
-
-
-@pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
-def test_every_requirement_is_pinned_to_a_version_that_is_allowed(file):
-    extra = file.name.rpartition("-")[0]
-    versions = {canonicalize_name(name): version for name, version in pinned(file).items()}
-    for one in of_extra(extra):
+    pins = dict(line.split("==") for line in lines)
+    versions = {canonicalize_name(name): version for name, version in pins.items()}
+    for one in of_extra(file.name.rpartition("-")[0]):
         assert one.specifier.contains(versions[canonicalize_name(one.name)]), str(one)
     assert {"pip", "hatchling"} <= set(versions)  # what installs and what builds
 
 
-# --- renewing it, and trying other versions ---
-
-
-def test_pins_are_sorted_and_hold_no_version_of_one_index():
+def test_pins_hold_no_version_of_one_index_and_the_oldest_are_the_lower_bounds():
     listed = "torch==2.13.0+cpu\nsetuptools==65.5.0\nPyYAML==6.0.3\nabc==1!2.0rc1\n"
     assert SCRIPT["pins"](listed) == ["abc==1!2.0rc1", "PyYAML==6.0.3", "torch==2.13.0"]
-
-
-def test_the_oldest_versions_are_the_lower_bounds_of_the_extra():
-    oldest = {line.split("==")[0]: line.split("==")[1] for line in SCRIPT["lower_bounds"]("dev")}
+    oldest = dict(line.split("==") for line in SCRIPT["lower_bounds"]("dev"))
     asked = {one.name: str(one.specifier).removeprefix(">=") for one in of_extra("dev")}
-    assert oldest == asked
-    assert "ray" in oldest  # whose extra a constraint must not have
-
-
-# --- libraries of which some cannot be had ---
+    assert oldest == asked and "ray" in oldest  # whose extra a constraint must not have
 
 
 def installing(monkeypatch, tmp_path, cannot):
@@ -92,13 +73,9 @@ def installing(monkeypatch, tmp_path, cannot):
     return asked, (tmp_path / "not-installed.txt").read_text()
 
 
-def test_all_libraries_are_installed_at_once_after_another_torch(monkeypatch, tmp_path):
+def test_libraries_are_installed_at_once_and_what_cannot_be_is_left_out(monkeypatch, tmp_path):
     asked, said = installing(monkeypatch, tmp_path, cannot=[])
-    assert asked == [["pip>=24"], ["torch==2.13.0+cpu"], [".[integrations]"]]
-    assert said == ""
-
-
-def test_what_cannot_be_installed_is_left_out_with_its_reason(monkeypatch, tmp_path):
+    assert asked == [["pip>=24"], ["torch==2.13.0+cpu"], [".[integrations]"]] and said == ""
     asked, said = installing(monkeypatch, tmp_path, ["[integrations]", "[catboost]", "[wandb]"])
     assert [".[xgboost]"] in asked and [".[mlflow]"] in asked
     assert said.splitlines() == [
@@ -115,9 +92,6 @@ def test_another_build_of_torch_is_not_held_to_the_known_version():
         assert not [line for line in lines if line.startswith("torch==")]
         assert [line for line in lines if line.startswith("torchmetrics==")]
     assert "\ntorch==" in held(file, []) and held("", ["torch"]) == ""
-
-
-# --- the Makefile ---
 
 
 def make(*words):

@@ -28,19 +28,16 @@ def loaded(code, *modules):
     return ran.stdout.split()
 
 
-def test_importing_the_package_loads_no_heavy_one():
-    heavy = ["numba", "matplotlib", "sklearn", "ray", "pandas", "scipy", "starlette", "uvicorn"]
-    assert loaded("import latebloomer", *heavy, "IPython") == []
-
-
 def test_importing_the_calls_loads_none_of_what_they_do():
     """It comes with the first call; to import them should cost next to nothing."""
     code = "from latebloomer import race, Session"
     others = ["numba", "llvmlite", "scipy", "pandas", "matplotlib", "rich", "typer", "sqlite3"]
+    heavy = ["sklearn", "ray", "starlette", "uvicorn", "IPython"]
     standard = ["asyncio", "multiprocessing", "subprocess", "socket", "numpy.random"]
     own = ["racing.run_race", "racing.verdict", "simulation", "problems", "policies.foresight",
            "core.random"]  # fmt: skip
-    assert loaded(code, *others, *standard, *(f"latebloomer.{name}" for name in own)) == []
+    named = [f"latebloomer.{name}" for name in own]
+    assert loaded(code, *others, *heavy, *standard, *named) == []
     assert loaded("from latebloomer import simulate", *others[:-1], "ray", "numpy.random") == []
 
 
@@ -72,28 +69,18 @@ def modules():
             yield import_module(found.name)
 
 
-def test_every_cited_key_is_in_the_references():
-    known = set(references())
+def test_every_cited_key_is_in_the_references_and_every_policy_can_be_cited():
     pattern = re.compile(r"\[([A-Z][A-Za-z]+\d\d)[\],]")
     cited = {key for module in modules() for key in pattern.findall(inspect.getsource(module))}
-    assert "Mussi24" in cited
-    assert cited <= known, f"not in refs.bib: {cited - known}"
-
-
-def test_every_policy_can_be_cited():
+    assert "Mussi24" in cited and cited - set(references()) == set()
     for policy in REGISTRY.values():
-        for key in policy.cites:
-            assert key in cite(policy.name)
+        assert all(key in cite(policy.name) for key in policy.cites)
 
 
-def test_a_missing_extra_says_what_to_install():
-    with pytest.raises(
-        MissingExtra, match=r"plots need no_such: pip install 'latebloomer\[plots\]'"
-    ):
+def test_an_extra_that_is_missing_or_does_not_load_says_what_to_do(tmp_path, monkeypatch):
+    said = r"plots need no_such: pip install 'latebloomer\[plots\]'"
+    with pytest.raises(MissingExtra, match=said):
         extra("no_such.module", "plots", "plots")
-
-
-def test_an_extra_that_does_not_load_says_what_the_machine_lacks(tmp_path, monkeypatch):
     why = "libgomp.so.1: cannot open shared object file"
     (tmp_path / "boosters.py").write_text(f"raise OSError({why!r})")
     monkeypatch.syspath_prepend(tmp_path)
@@ -107,6 +94,9 @@ def test_an_extra_that_does_not_load_says_what_the_machine_lacks(tmp_path, monke
 
 def test_the_files_of_the_repository_agree_on_the_version():
     assert f"version: {latebloomer.__version__}" in (ROOT / "CITATION.cff").read_text()
+    versions = re.findall(r"^## \[(.+)\]$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert versions[0] in (latebloomer.__version__, "Unreleased")
+    assert latebloomer.__version__ in versions
 
 
 def test_the_demo_finds_the_late_bloomer():
@@ -130,9 +120,3 @@ def test_the_readme_on_pypi_has_addresses_where_the_repository_has_one(monkeypat
     made = absolute(text, "https://host/it")
     assert "![" in text and "](https://host/it/raw/HEAD/docs/late-bloomer.png)" in made
     assert not re.findall(r"\]\((?!https?:|#)", made)
-
-
-def test_the_changelog_begins_with_this_version():
-    versions = re.findall(r"^## \[(.+)\]$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
-    assert versions[0] in (latebloomer.__version__, "Unreleased")
-    assert latebloomer.__version__ in versions

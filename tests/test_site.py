@@ -32,7 +32,7 @@ def test_every_policy_has_a_note_on_when_it_fails():
     assert all(note.family.endswith(".") and note.fails.endswith(".") for note in notes.values())
 
 
-def test_there_are_ten_examples_in_the_gallery_with_a_title_and_a_picture():
+def test_ten_examples_have_a_title_and_a_picture_and_what_pages_load_is_there():
     examples = sorted((DOCS / "gallery").glob("plot_*.py"))
     assert len(examples) >= 10
     for example in examples:
@@ -40,10 +40,7 @@ def test_there_are_ten_examples_in_the_gallery_with_a_title_and_a_picture():
         title, line = text.splitlines()[1:3]
         assert line == "=" * len(title), example.name
         assert "plt.show()" in text, example.name
-
-
-def test_what_pages_load_is_shipped_with_its_licence():
-    folder = DOCS / "_static" / "mathjax"
+    folder = DOCS / "_static" / "mathjax"  # what pages load is shipped with its licence
     assert (folder / "tex-svg.js").stat().st_size > 1e6
     assert "Apache License" in (folder / "LICENSE").read_text(encoding="utf-8")
 

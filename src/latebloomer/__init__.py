@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     )
     from latebloomer.problems import Problem
     from latebloomer.racing.api import race, read_verdict, resume
-    from latebloomer.racing.callbacks import RaceView
     from latebloomer.racing.journal import JournalFile
     from latebloomer.racing.learner import check_learner
+    from latebloomer.racing.race_state import RaceView
     from latebloomer.racing.runners.contract import Runner
     from latebloomer.racing.runners.local import LocalRunner
     from latebloomer.racing.runners.ray_runner import RayRunner
@@ -73,7 +73,7 @@ _HOMES = {
     "integrations.sklearn": "RaceRandomSearchCV RaceSearchCV",
     "problems": "Problem",
     "racing.api": "race read_verdict resume",
-    "racing.callbacks": "RaceView",
+    "racing.race_state": "RaceView",
     "racing.journal": "JournalFile",
     "racing.learner": "check_learner",
     "racing.runners.contract": "Runner",

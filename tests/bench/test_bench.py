@@ -31,13 +31,13 @@ def run(*words):
     return CliRunner().invoke(app, ["bench", *map(str, words)])
 
 
-# --- problems ---
-
-
-def test_the_truth_is_the_mean_of_the_last_fiftieth():
+def test_the_truth_is_the_mean_of_the_last_fiftieth_and_a_pull_of_ten_steps():
     curves = Curves("toy", "x", np.array([np.arange(100.0), np.zeros(100)]))
     assert curves.truth.tolist() == [98.5, 0.0]  # the mean of 98 and 99
     assert Curves("toy", "x", np.eye(3)).truth.tolist() == [0, 0, 1]  # at least one pull
+    assert curve_sets.by_pull(np.arange(40.0)[None], 30).tolist() == [[4.5, 14.5, 24.5]]
+    level = np.full((1, 300), 0.7)
+    assert curve_sets.smoothed(level) == pytest.approx(level)
 
 
 def test_rewards_are_the_same_for_every_policy_and_scatter_as_documented():
@@ -49,11 +49,6 @@ def test_rewards_are_the_same_for_every_policy_and_scatter_as_documented():
     outcomes = Curves("toy", "x", rising().means, outcomes=10).tables(200, seed=0)
     assert set(np.unique(outcomes * 10)) <= set(range(11))
     assert abs(outcomes.mean() - rising().means.mean()) < 0.01  # its sd is under .0011
-
-
-def test_smoothing_keeps_a_level_and_pulls_are_means_of_ten_steps():
-    assert curve_sets.smoothed(np.full((1, 300), 0.7)) == pytest.approx(np.full((1, 300), 0.7))
-    assert curve_sets.by_pull(np.arange(40.0)[None], 30).tolist() == [[4.5, 14.5, 24.5]]
 
 
 @NEEDS_DATA
@@ -100,35 +95,25 @@ def test_adaptive_rejects_beats_r_sr_on_recorded_curves():
     assert abs(found.loss("r-sr") - 0.097) <= 0.005
 
 
-# --- playing and counting ---
-
-
-def test_a_run_of_the_bench_is_a_session_with_the_same_rewards():
-    curves = rising(sd=0.05)
-    tables = curves.tables(3, seed=0)
-    for text in ("r-sr", "asha"):
-        policy = make_policy(text)
-        found = play(policy, tables, 80, 3, seed=0)
-        for draw in range(3):
-            session = Session(policy, 5, 80, 40)
-            while not session.over:
-                arm = session.ask()
-                session.tell(arm, float(tables[draw, arm, session.pulls[arm]]))
-            assert found.picks[draw] == session.recommend().arm
-            assert found.spent[draw] == session.spent
+@pytest.mark.parametrize("text", ["r-sr", "asha"])
+def test_a_run_of_the_bench_is_a_session_with_the_same_rewards(text):
+    policy, tables = make_policy(text), rising(sd=0.05).tables(3, seed=0)
+    found = play(policy, tables, 80, 3, seed=0)
+    for draw, table in enumerate(tables):
+        session = Session(policy, 5, 80, 40)
+        while not session.over:
+            arm = session.ask()
+            session.tell(arm, float(table[arm, session.pulls[arm]]))
+        assert (found.picks[draw], found.spent[draw]) == (session.recommend().arm, session.spent)
 
 
 def test_a_policy_that_cannot_pay_for_all_arms_plays_some_and_the_rest_is_counted():
     # R-SR needs K + 1 pulls, and halving K ceil(log2 K): 8 x 3 = 24, 7 x 3 = 21, 6 x 3 = 18
-    assert (
-        curve_runs.playable(RisingSR(), 8, 7)
-        == curve_runs.playable(SuccessiveHalving(), 8, 20)
-        == 6
-    )
+    for policy, budget in ((RisingSR(), 7), (SuccessiveHalving(), 20)):
+        assert curve_runs.playable(policy, 8, budget) == 6
     tables = rising(arms=8, length=20).tables(5, 0)
-    found = play(RisingSR(), tables, 7, 5, seed=0)
+    found, alone = (play(RisingSR(), tables, budget, 5, seed=0) for budget in (7, 1))
     assert found.left_out == 2 and max(found.spent) <= 7
-    alone = play(RisingSR(), tables, 1, 5, seed=0)
     assert alone.left_out == 8 and not alone.spent.any()
 
 
@@ -174,37 +159,35 @@ def test_the_order_in_which_a_set_lists_its_learners_does_not_decide():
 
 def test_threads_change_nothing():
     problems = [rising(sd=0.1, name=str(k)) for k in range(6)]
-    policies = {"r-sr": RisingSR()}
-    one, two = (play_all(problems, policies, [1, 2], 3, 0, threads) for threads in (1, 3))
+    one, two = (play_all(problems, {"r-sr": RisingSR()}, [1, 2], 3, 0, k) for k in (1, 3))
     for left, right in zip(one, two, strict=True):
         assert all(np.array_equal(left[key].picks, right[key].picks) for key in left)
 
 
-def test_every_policy_is_compared_or_left_out_for_a_reason():
+def test_every_policy_is_compared_or_left_out_for_a_reason_and_drawn_in_its_own_style():
     assert COMPARED[0] == "auto"
     made = [repr(make_policy(text)) for text in COMPARED[1:]]
     assert len(set(made)) == len(made)
-    played = {text.partition(":")[0] for text in COMPARED[1:]}
-    assert played | set(benchmark.LEFT_OUT) == set(REGISTRY) and not played & set(
-        benchmark.LEFT_OUT
-    )
-    comparators = {"i-epoch", "rising-bandits", "max-ucb", "ptrr", "hybrid", "asha", "hyperband"}
-    assert comparators <= played
+    played, left_out = {text.partition(":")[0] for text in COMPARED[1:]}, set(benchmark.LEFT_OUT)
+    assert played | left_out == set(REGISTRY) and not played & left_out
+    assert played >= {
+        "i-epoch",
+        "rising-bandits",
+        "max-ucb",
+        "ptrr",
+        "hybrid",
+        "asha",
+        "hyperband",
+    }
+    styles = benchmark.line_styles(COMPARED)  # which differ without colours too
+    assert len({(style.marker, style.dashes) for style in styles.values()}) == len(COMPARED)
+    assert max(styles, key=lambda policy: styles[policy].width) == "auto"
 
 
 @pytest.mark.parametrize("bad", [{"draws": 0}, {"budgets": [0]}, {"budgets": [1, 1]}])
 def test_settings_outside_their_range_are_errors(bad):
     with pytest.raises(SettingError, match=next(iter(bad))):
         bench(["paper-a"], ["r-sr"], **bad)
-
-
-# --- the report and the command ---
-
-
-def test_policies_in_the_picture_differ_without_colours_too():
-    styles = benchmark.line_styles(COMPARED)
-    assert len({(style.marker, style.dashes) for style in styles.values()}) == len(COMPARED)
-    assert max(styles, key=lambda policy: styles[policy].width) == "auto"
 
 
 def test_a_wrong_call_is_one_line_and_code_2(tmp_path):
@@ -233,14 +216,11 @@ def pick_and_time(unit, levels, full, limit):
     return benchmark.race_in_time(RisingSR(), *unit(*straight(levels, full)), limit)
 
 
-def test_by_shares_every_pull_costs_a_hundredth_of_the_learners_own_training():
+def test_by_shares_a_pull_costs_a_hundredth_of_the_training_and_by_time_of_the_average_one():
     _, seconds = benchmark.same_share(*straight([0.9, 0.5], [1.0, 3.0]))
     assert seconds == pytest.approx(np.outer([0.01, 0.03], np.ones(LENGTH)))
     pick, spent = pick_and_time(benchmark.same_share, [0.9, 0.5, 0.4], [1.0, 1.0, 1.0], limit=1.5)
     assert pick == 0 and spent == pytest.approx(1.5, abs=0.02)
-
-
-def test_by_time_a_short_training_finishes_and_keeps_its_score():
     # The average training takes 1 s, a pull a hundredth of that: the short one has ten pulls.
     scores, seconds = benchmark.same_time(*straight([0.9, 0.5], [0.1, 1.9]))
     assert scores.shape == (2, 190) and np.isfinite(scores[1]).all()
@@ -248,12 +228,9 @@ def test_by_time_a_short_training_finishes_and_keeps_its_score():
     assert seconds[np.isfinite(scores)] == pytest.approx(0.01)
     pick, spent = pick_and_time(benchmark.same_time, [0.9, 0.5], [0.1, 1.9], limit=0.5)
     assert pick == 0 and spent <= 0.52
-
-
-def test_after_the_same_time_the_slow_learner_looks_worse_than_it_is():
-    levels, full = [0.6, 0.9], [0.1, 10.0]
-    assert pick_and_time(benchmark.same_time, levels, full, limit=2.0)[0] == 0
-    assert pick_and_time(benchmark.same_share, levels, full, limit=2.0)[0] == 1
+    # After the same time the slow learner looks worse than it is.
+    units = (benchmark.same_time, benchmark.same_share)
+    assert [pick_and_time(unit, [0.6, 0.9], [0.1, 10.0], limit=2.0)[0] for unit in units] == [0, 1]
 
 
 def test_the_time_budget_stops_a_race_within_a_pull_of_its_time():

@@ -24,9 +24,6 @@ def page(comparison, monkeypatch):
     return comparison_page
 
 
-# --- what is shown ---
-
-
 def test_the_generated_parts_of_the_page_are_made_of_the_stored_files(page):
     text = page.PAGE.read_text(encoding="utf-8")
     assert page.filled(text, page.kept_blocks()) == text
@@ -52,25 +49,11 @@ def test_readme_says_the_same_as_the_file(page, comparison):
     words = f"{comparison.PROBLEMS * len(comparison.SETS)} recorded problems"
     (line,) = (one for one in readme.splitlines() if words in one)
     said = [cell.replace("*", "").strip() for cell in line.split("|")[2:6]]
-    assert said == [
-        span(page, [page.mean(table, one, "rank_loss") for one in players])
-        for players in played_by(comparison)
-    ]
-
-
-def played_by(comparison):
-    """The methods of a column of README's table."""
-    yield ["latebloomer auto"]
-    for library in ("Optuna", "Ray", "scikit"):
-        yield [one for one in comparison.PLAYERS if one.startswith(library)]
-
-
-def span(page, values):
-    least, most = page.decimal(min(values)), page.decimal(max(values))
-    return least if least == most else f"{least} to {most}"
-
-
-# --- what is checked while the site is built ---
+    for cell, library in zip(said, ("latebloomer auto", "Optuna", "Ray", "scikit"), strict=True):
+        players = [one for one in comparison.PLAYERS if one.startswith(library)]
+        losses = [page.mean(table, one, "rank_loss") for one in players]
+        ends = [page.decimal(min(losses)), page.decimal(max(losses))]
+        assert cell == " to ".join(dict.fromkeys(ends))
 
 
 def test_a_sample_that_differs_from_the_stored_file_stops_the_build(page, comparison):
@@ -95,9 +78,6 @@ def test_without_the_curves_the_page_shows_the_stored_file(page, monkeypatch, tm
     assert "were not available" in page.built_blocks(tmp_path)["played"]()
 
 
-# --- how they are played ---
-
-
 def test_a_pruner_is_stopped_when_the_budget_is_spent(comparison, rng):
     never = comparison.pruned(comparison.keep_all, together=True)
     played = never(rng.random((3, 10)), 20)
@@ -106,20 +86,16 @@ def test_a_pruner_is_stopped_when_the_budget_is_spent(comparison, rng):
     assert at_once(rng.random((3, 10)), 20).spent == 3
 
 
-def test_optunas_halving_prunes_once_a_trial_is_complete(comparison):
-    """Only the first complete trial shows it where its rungs are; before, it prunes nothing."""
+def test_optunas_halving_prunes_once_a_trial_is_complete_and_rays_the_third_at_a_rung(comparison):
+    """Only the first complete trial shows Optuna where its rungs are; before, none is pruned."""
+    ray = comparison.ray_asha(20, "a run")
+    stopped = [ray(arm, 1, score) for arm, score in enumerate((0.1, 0.2, 0.05))]
+    assert stopped == [False, False, True]
     pytest.importorskip("optuna")
     stops = comparison.optuna_halving(20, "a study")
     assert not any(stops(0, n, 0.5) for n in range(1, 21))
     assert not stops(1, 1, 0.2)  # the first at the first rung
     assert stops(2, 1, 0.1)
-
-
-def test_the_first_trials_at_a_rung_of_rays_asha_continue(comparison):
-    stops = comparison.ray_asha(20, "a run")
-    assert not stops(0, 1, 0.1)
-    assert not stops(1, 1, 0.2)
-    assert stops(2, 1, 0.05)
 
 
 def test_brackets_of_hyperband_are_the_same_whenever_it_is_played(comparison, rng):

@@ -30,18 +30,13 @@ def only(folder, **settings):
     return found
 
 
-def learner(curve):
-    def scores():
-        yield from curve.tolist()
-
-    return scores
+LEARNERS = {
+    "xyz"[arm]: lambda curve=curve: iter(curve.tolist()) for arm, curve in enumerate(CURVES)
+}
 
 
 def bench_command(*words):
     return CliRunner().invoke(app, ["bench", *map(str, words)])
-
-
-# --- files of every kind ---
 
 
 @pytest.fixture
@@ -114,27 +109,17 @@ def test_a_full_disk_keeps_the_old_report_and_the_new_one_is_shown(folder, tmp_p
     assert [path.read_text() for path in out.iterdir()] == ["old"]
 
 
-# --- rows that are numbered ---
-
-
 @pytest.mark.parametrize("name", ["epoch", "step", "Iteration", "index", "", "Unnamed: 0"])
 @pytest.mark.parametrize("numbers", [range(30), range(100, 3100, 100)])
 def test_a_column_that_numbers_the_rows_is_not_a_learner(tmp_path, name, numbers):
-    write(tmp_path / "a.csv", [name, "x", "y", "z"], [numbers, *CURVES])
-    assert np.array_equal(only(tmp_path).means, CURVES)
-
-
-def test_the_same_in_parquet_and_npz(tmp_path):
     pandas = pytest.importorskip("pandas")
     named = dict(zip("xyz", CURVES, strict=True))
-    pandas.DataFrame(named, index=T * 5).to_parquet(tmp_path / "a.parquet")
-    np.savez(tmp_path / "b.npz", epoch=T, **named)
+    write(tmp_path / "a.csv", [name, *named], [numbers, *CURVES])
+    pandas.DataFrame(named, index=numbers).to_parquet(tmp_path / "b.parquet")
+    np.savez(tmp_path / "c.npz", epoch=numbers, **named)
     found, skipped = read_folder(tmp_path)
-    assert len(found) == 2 and not skipped
+    assert len(found) == 3 and not skipped
     assert all(np.array_equal(curves.means, CURVES) for curves in found)
-
-
-# --- runs of the same learners ---
 
 
 def test_runs_are_one_problem_from_one_file_or_several(tmp_path, rng):
@@ -158,21 +143,17 @@ def test_runs_are_one_problem_from_one_file_or_several(tmp_path, rng):
     assert len(np.unique(tables[:, 0, 0])) > 1
 
 
-def test_one_run_is_a_curve_and_sigma_is_for_curves(tmp_path):
+def test_one_run_is_a_curve_and_runs_of_other_learners_or_another_length_are_skipped(tmp_path):
     write(tmp_path / "a.run1.csv", "xyz", CURVES)
-    alone = only(tmp_path, sigma=0.1)
+    alone = only(tmp_path, sigma=0.1)  # which is for curves
     assert alone.runs is None and alone.sd == 0.1
     write(tmp_path / "a.run2.csv", "xyz", CURVES)
     both = only(tmp_path, sigma=0.1)
     assert both.runs.shape == (3, 2, 30) and both.sd is None
-
-
-def test_runs_of_other_learners_or_another_length_are_skipped(tmp_path):
-    write(tmp_path / "good.csv", "xyz", CURVES)
-    write(tmp_path / "a.run1.csv", "xyz", CURVES)
     write(tmp_path / "a.run2.csv", "xyw", CURVES)
     write(tmp_path / "b.run1.csv", "xyz", CURVES)
     write(tmp_path / "b.run2.csv", "xyz", CURVES[:, :20])
+    write(tmp_path / "good.csv", "xyz", CURVES)
     found, skipped = read_folder(tmp_path)
     assert [curves.name for curves in found] == ["good.csv"]
     assert dict(skipped) == {
@@ -181,12 +162,8 @@ def test_runs_of_other_learners_or_another_length_are_skipped(tmp_path):
     }
 
 
-# --- finished races ---
-
-
 def test_a_finished_race_is_a_problem_up_to_where_all_are_known(tmp_path):
-    learners = dict(zip("xyz", map(learner, CURVES), strict=True))
-    verdict = race(learners, budget=40, journal=tmp_path / "race.db", policy="r-sr",
+    verdict = race(LEARNERS, budget=40, journal=tmp_path / "race.db", policy="r-sr",
                    progress=False)  # fmt: skip
     pulls = [arm.pulls for arm in verdict.learners]
     known = min(pulls)
@@ -203,9 +180,8 @@ def test_losses_are_turned_and_learners_that_failed_are_left_out(tmp_path):
         yield 0.5
         raise RuntimeError("no")
 
-    learners = dict(zip("xyz", map(learner, CURVES), strict=True)) | {"w": breaks}
-    race(learners, budget=60, journal=tmp_path / "race.db", policy="rr", maximize=False,
-         runner=LocalRunner(retries=0), progress=False)  # fmt: skip
+    race(LEARNERS | {"w": breaks}, budget=60, journal=tmp_path / "race.db", policy="rr",
+         maximize=False, runner=LocalRunner(retries=0), progress=False)  # fmt: skip
     curves = only(tmp_path)
     assert np.array_equal(curves.means, -CURVES[:, : curves.length])
     assert curves.note.endswith("without w, which failed")
@@ -216,10 +192,9 @@ def test_unfinished_races_other_databases_and_files_next_to_them(tmp_path):
         yield from (0.1, 0.2)
         raise KeyboardInterrupt
 
-    learners = dict(zip("xyz", map(learner, CURVES), strict=True))
-    race(learners, budget=40, journal=tmp_path / "finished.db", progress=False)
+    race(LEARNERS, budget=40, journal=tmp_path / "finished.db", progress=False)
     with pytest.raises(KeyboardInterrupt):
-        race(learners | {"w": interrupted}, budget=40, journal=tmp_path / "unfinished.db",
+        race(LEARNERS | {"w": interrupted}, budget=40, journal=tmp_path / "unfinished.db",
              progress=False)  # fmt: skip
     (tmp_path / "u.db.checkpoints").mkdir()
     for name in ("finished.db-wal", "finished.db.lock", "u.db.checkpoints/arm-0.npz"):
@@ -233,14 +208,10 @@ def test_unfinished_races_other_databases_and_files_next_to_them(tmp_path):
 
 
 def test_a_learner_that_joined_an_extended_race_has_its_curve(tmp_path):
-    x, y, z = map(learner, CURVES)
-    journal = tmp_path / "race.db"
-    race({"x": x, "y": y}, budget=20, journal=journal, policy="rr", progress=False)
-    resume(journal, {"x": x, "y": y}, budget=36, add={"z": z}, progress=False)
+    first, joins = ({name: LEARNERS[name] for name in names} for names in ("xy", "z"))
+    race(first, budget=20, journal=tmp_path / "race.db", policy="rr", progress=False)
+    resume(tmp_path / "race.db", first, budget=36, add=joins, progress=False)
     assert np.array_equal(only(tmp_path).means, CURVES[:, :12])
-
-
-# --- messages ---
 
 
 def test_the_report_mentions_draws_only_if_something_is_drawn(tmp_path):

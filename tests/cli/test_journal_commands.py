@@ -154,7 +154,3 @@ def test_a_race_has_the_same_defaults_in_python_and_on_the_command_line():
     assert set(shell) - shared == ray | set(runner) | output
     assert runner == {name: shell[name] for name in runner}
     assert set(python) - shared == {"callbacks", "score_range"}
-
-
-def test_shells_can_complete_words(run):
-    assert "--install-completion" in run("--help").stdout

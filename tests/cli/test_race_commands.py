@@ -92,14 +92,13 @@ def test_ctrl_c_prints_the_command_that_goes_on(run, tmp_path):
 
 WRONG = [
     (["race", "mine:learners"], "give exactly one budget"),
-    (
-        ["race", "mine:learners", "--budget", "1"],
-        "BudgetError: --budget 1 is too small for 2",
-    ),
+    (["race", "mine:learners", "--budget", "1"], "BudgetError: --budget 1 is too small for 2"),
+    (["plan", "--policy", "r-ucbe", "--learners", "8", "--budget", "20"],
+     "BudgetError: --budget 20 is too small for 8 learners: r-ucbe needs at least 32 (4 pulls"),
     (["show", "none.db"], "There is no journal none.db"),
     (["resume", "none.db", "mine:learners"], "There is no journal none.db"),
     (["repair", "none.db"], "There is no journal none.db"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("words, text", WRONG)

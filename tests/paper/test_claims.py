@@ -25,6 +25,8 @@ def test_every_claim_belongs_to_a_figure_and_says_what_decides_it():
     for claim in CLAIMS:
         assert claim.passage.figure in {figure.name for figure in FIGURES}
         assert claim.sentence.endswith(".") and claim.decided_by
+    with pytest.raises(TypeError, match="may be open"):  # `if` would take it for a yes
+        bool(measured(row()) < 0.5)
 
 
 def claim_on(words: str) -> Claim:
@@ -122,6 +124,11 @@ def test_the_least_regret_is_counted_by_budgets_not_by_their_mean():
     assert next(iter(evidence.means(rows, "regret"))) == "R-SR"
     found = claim_on("In simple regret").check(rows)
     assert found.finding.holds is False and "at 6 of 22" in found.numbers
+    rows = [row(T=t, error=e) for t, e in ((1, 0.0), (2, 0.3), (3, 0.01), (4, 0.0))]
+    assert evidence.settles(rows, "RR", 0.05) == 3  # from where its error stays below
+    assert evidence.settles(rows[:2], "RR", 0.05) is None
+    beta = claim_on("largest value of beta").check([])  # of setting A is not the paper's
+    assert beta.finding.holds is False and beta.numbers == "it is 1.351"
 
 
 @pytest.mark.parametrize(
@@ -142,20 +149,3 @@ def test_published_rows_are_judged_by_wilsons_interval():
     assert found.error_high == pytest.approx(1 - 0.05 ** (1 / 100))
     exact = row(error=0.0, error_low=0.0, error_high=0.0, runs=1)  # nothing is random
     assert reproduction.with_wilson([exact]) == [exact]
-
-
-def test_the_largest_beta_of_setting_a_is_not_the_papers():
-    found = claim_on("largest value of beta").check([])
-    assert found.finding.holds is False and found.numbers == "it is 1.351"
-
-
-def test_an_algorithm_settles_where_its_error_stays_below_the_limit():
-    rows = [row(T=t, error=e) for t, e in ((1, 0.0), (2, 0.3), (3, 0.01), (4, 0.0))]
-    assert evidence.settles(rows, "RR", 0.05) == 3
-    assert evidence.settles(rows[:2], "RR", 0.05) is None
-
-
-def test_a_finding_is_not_a_truth_value():
-    """`if measured(row) < limit` would take an open finding for a yes."""
-    with pytest.raises(TypeError, match="may be open"):
-        bool(measured(row()) < 0.5)

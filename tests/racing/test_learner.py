@@ -8,7 +8,7 @@ import pytest
 
 from latebloomer import LocalRunner, check_learner, race, resume
 from latebloomer.errors import LearnerError
-from latebloomer.racing.learner import Learner, evaluation
+from latebloomer.racing.learner import evaluation
 
 
 class Noisy:
@@ -58,10 +58,6 @@ def test_an_object_cannot_be_checked_and_a_short_generator_neither():
         check_learner(Noisy())
     with pytest.raises(LearnerError, match="ended before the check"):
         check_learner(lambda: iter([1.0, 2.0]))
-
-
-def test_whatever_has_pull_is_a_learner():
-    assert isinstance(Noisy(), Learner) and not isinstance(3, Learner)
 
 
 # --- evaluations ---

@@ -9,10 +9,10 @@ from toys import acts, change, entries_in, rising, saves
 
 from latebloomer import LocalRunner, race, read_verdict, resume
 from latebloomer.errors import JournalError, NoScoresYet
-from latebloomer.racing import following
-from latebloomer.racing.following import follow
+from latebloomer.racing import run_race
 from latebloomer.racing.journal import files
 from latebloomer.racing.journal.listing import clean, list_races
+from latebloomer.racing.run_race import follow
 
 LEARNERS = {"a": saves(1.0), "b": saves(2.0), "c": saves(0.5)}
 
@@ -119,7 +119,7 @@ def written_while_asleep(tmp_path, events, monkeypatch):
         if not rest:
             journal.close()
 
-    monkeypatch.setattr(following.time, "sleep", sleep)
+    monkeypatch.setattr(run_race.time, "sleep", sleep)
     return tmp_path / "race.db", waits
 
 
@@ -142,7 +142,7 @@ def test_a_race_is_followed_to_its_end(tmp_path, written_while_asleep, monkeypat
     assert len(seen) > 3 and not seen[0].over and seen[-1].over
     made = read_verdict(tmp_path / "made.db").summary()
     assert seen[-1].summary() == made == read_verdict(path).summary()
-    assert all(seconds >= following.EVERY for seconds in waits)
+    assert all(seconds >= run_race.EVERY for seconds in waits)
 
 
 def test_who_looks_on_does_not_keep_the_journal_from_being_whole(tmp_path, events):

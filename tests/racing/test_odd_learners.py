@@ -9,13 +9,11 @@ from rich.console import Console
 from toys import rising
 
 from latebloomer import LocalRunner, race, read_verdict, resume
-from latebloomer.errors import RewardError
 from latebloomer.policies.registry import make_policy
 from latebloomer.racing.progress import Progress, table
 from latebloomer.racing.race_state import RaceState
 from latebloomer.racing.settings import Settings
 from latebloomer.session.events import Created
-from latebloomer.session.session import Session
 
 GOOD = {"a": rising(0.9), "b": rising(0.7)}
 
@@ -69,14 +67,6 @@ def test_it_is_that_learners_failure_and_the_race_goes_on(tmp_path, what):
     assert verdict["odd"].why.isprintable()
     assert read_verdict(path).summary() == verdict.summary()
     assert resume(path, learners, progress=False).summary() == verdict.summary()
-
-
-@pytest.mark.parametrize("what", ["a score beyond any number", "a score whose float fails"])
-def test_a_session_refuses_such_a_score_and_stays_as_it_was(what):
-    session = Session("r-sr", 2, 20)
-    with pytest.raises(RewardError):
-        session.tell(0, ODD[what]())
-    assert session == Session("r-sr", 2, 20)
 
 
 def test_a_save_that_fails_or_exits_is_a_warning(tmp_path):

@@ -9,7 +9,6 @@ import pytest
 from simple_races import Counter, curve, quiet, rows
 
 from latebloomer import LocalRunner, resume
-from latebloomer.errors import SettingError
 from latebloomer.racing import run_race
 from latebloomer.session.events import ScoreReported
 
@@ -126,18 +125,3 @@ def test_a_huge_exception_text_is_stored_by_its_ends(tmp_path):
     found = rows(path, "SELECT * FROM events WHERE kind IN ('PullFailed', 'LearnerLeft')")
     longest = max((cell for row in found for cell in row if isinstance(cell, str)), key=len)
     assert len(longest) <= 16_000 and "begins" in longest and "ends" in longest
-
-
-@pytest.mark.parametrize("both", [True, False])
-def test_a_new_learner_may_stand_among_the_learners(tmp_path, both):
-    path = tmp_path / "race.db"
-    quiet(GOOD, 20, journal=path)
-    new = {"new": curve(5, 0.8)}
-    verdict = resume(path, GOOD | new, budget=60, add=new if both else None, progress=False)
-    assert verdict.spent == 60 and verdict["new"].pulls > 0
-
-
-def test_a_message_about_learners_names_them_without_addresses():
-    with pytest.raises(SettingError, match="one") as caught:
-        quiet({"one": curve(5, 0.5)}, 20)
-    assert " at 0x" not in str(caught.value) and "lambda" not in str(caught.value)

@@ -21,10 +21,6 @@ def extend(session, budget, horizon=None, revive=True):
     return session
 
 
-def one_by_one(policy):
-    return Session(policy, ARMS, BUDGET).decides_every_pull
-
-
 # --- decisions are those of the larger budget ---
 
 
@@ -37,7 +33,8 @@ def test_it_decides_as_if_the_budget_had_been_that_large_from_the_start(policy, 
     assert extended.spent <= budget and extended.over
     before = play(Session(policy, ARMS, BUDGET, 40), pulls).pulls
     wasted = sum(max(0, had - n) for had, n in zip(before, fresh.pulls, strict=True))
-    if one_by_one(policy) or wasted:  # i-epoch ends where its one choice is at the horizon
+    if Session(policy, ARMS, BUDGET).decides_every_pull or wasted:
+        # i-epoch ends where its one choice is at the horizon
         assert policy == "i-epoch" or extended.spent >= min(fresh.spent, budget - ARMS)
     else:
         assert extended.pulls == fresh.pulls
@@ -53,15 +50,11 @@ def test_who_the_new_plan_still_has_at_its_level_comes_back():
     # log_bar(5) = 107/60, so N_1 was ceil(60 55 / (107 5)) = 7 and is ceil(60 115 / (107 5)) = 13
     assert session.racing == tuple(range(ARMS))
     assert session.ask_phase() == {i: 13 - n for i, n in enumerate(session.pulls) if n < 13}
-
-
-def test_nobody_comes_back_where_that_is_not_wanted():
-    session = play(Session("r-sr", ARMS, BUDGET))
-    racing, pulls = session.racing, session.pulls
-    play(extend(session, 100, horizon=100, revive=False))
-    assert session.racing == racing and session.spent == 100
-    others = [i for i in range(ARMS) if i not in racing]
-    assert [session.pulls[i] for i in others] == [pulls[i] for i in others]
+    left = play(Session("r-sr", ARMS, BUDGET))  # nobody does where that is not wanted
+    (last,), pulls = left.racing, left.pulls
+    play(extend(left, 100, horizon=100, revive=False))
+    assert left.racing == (last,) and left.spent == 100
+    assert {i for i in range(ARMS) if left.pulls[i] != pulls[i]} == {last}
 
 
 def test_arms_that_are_ahead_wait_and_are_compared_by_what_they_showed_at_the_same_pulls():
@@ -142,14 +135,9 @@ def test_a_newcomer_catches_up_from_the_new_budget(policy):
     assert session.ask() == 3
     play(session)
     assert session.spent >= 199 and session.pulls[3] >= min(min(session.pulls[:3]), 4)
-
-
-def test_an_extended_session_with_a_newcomer_is_the_session_of_four():
-    session = play(Session("r-sr", ["a", "b", "c"], 30, 60))
-    session.apply(events.Joined(3, "new"))
-    play(extend(session, 200))
-    four = play(Session("r-sr", ["a", "b", "c", "new"], 200, 60))
-    assert session.pulls == four.pulls and session.best_arm == four.best_arm
+    if policy == "r-sr":  # it is the session of four
+        four = play(Session("r-sr", session.names, 200, 200))
+        assert session.pulls == four.pulls and session.best_arm == four.best_arm
 
 
 def test_a_rule_with_a_number_for_each_arm_has_none_for_a_newcomer():
@@ -159,6 +147,9 @@ def test_a_rule_with_a_number_for_each_arm_has_none_for_a_newcomer():
     with pytest.raises(SettingError, match="4 learners"):
         extend(session, 60)
     assert pickle.loads(before) == session
+    for policy in ("asha", "hyperband", "prob-1"):  # have no room for one
+        with pytest.raises(TellError, match="cannot join"):
+            play(Session(policy, ARMS, BUDGET)).apply(events.Joined(ARMS, "new"))
 
 
 # --- bad input changes nothing ---
@@ -186,28 +177,15 @@ def test_what_makes_no_sense_changes_nothing(event, error):
     assert pickle.loads(before) == session
 
 
-@pytest.mark.parametrize("policy", ["asha", "hyperband", "prob-1"])
-def test_rules_that_have_no_room_for_a_newcomer_say_so(policy):
-    with pytest.raises(TellError, match="cannot join"):
-        play(Session(policy, ARMS, BUDGET)).apply(events.Joined(ARMS, "new"))
-
-
 # --- whatever happens ---
 
+KINDS = {
+    "pull": (1, 30), events.FAILED: (0, ARMS + 1), events.FINISHED: (0, ARMS + 1), "plan": (1, 60),
+    "phase": (1, 3), "extend": (0, 90), "survivors": (0, 90), "join": (0, 90), "stop": (0, 1),
+    "name": (0, 40), "horizon": (0, 40),
+}  # fmt: skip
 happenings = st.lists(
-    st.one_of(
-        st.tuples(st.just("pull"), st.integers(1, 30)),
-        st.tuples(st.just(events.FAILED), st.integers(0, ARMS + 1)),
-        st.tuples(st.just(events.FINISHED), st.integers(0, ARMS + 1)),
-        st.tuples(st.just("plan"), st.integers(1, 60)),
-        st.tuples(st.just("phase"), st.integers(1, 3)),
-        st.tuples(st.just("extend"), st.integers(0, 90)),
-        st.tuples(st.just("survivors"), st.integers(0, 90)),
-        st.tuples(st.just("join"), st.integers(0, 90)),
-        st.tuples(st.just("stop"), st.integers(0, 1)),
-        st.tuples(st.just("name"), st.integers(0, 40)),
-        st.tuples(st.just("horizon"), st.integers(0, 40)),
-    ),
+    st.one_of(*(st.tuples(st.just(kind), st.integers(*ends)) for kind, ends in KINDS.items())),
     max_size=9,
 )
 

@@ -41,6 +41,8 @@ def races(
     clean_up
         Remove the checkpoints of all learners but the winners of finished races.
     """
+    from rich.filesize import decimal
+
     from latebloomer.racing.journal.listing import clean, list_races
 
     cleaned = list(clean(folder)) if clean_up else []
@@ -53,7 +55,7 @@ def races(
     if cleaned:
         learners, freed = (sum(getattr(c, of) for c in cleaned) for of in ("learners", "bytes"))
         which = f"the checkpoints of {learners} learners that lost"
-        say(f"Removed {which}, in {len(cleaned)} finished races: {_size(freed)}.")
+        say(f"Removed {which}, in {len(cleaned)} finished races: {decimal(freed)}.")
     elif clean_up:
         say("Nothing to remove: no finished race has checkpoints of learners that lost.")
     say(_table(found) if found else f"No races in {folder}.")
@@ -69,6 +71,8 @@ def _table(found: list[ListedRace]) -> str:
 
 
 def _row(race: ListedRace) -> list[str]:
+    from rich.filesize import decimal
+
     of = f" of {race.budget}" if race.budget is not None and race.pulls < race.budget else ""
     verdict = race.wrong or ""
     if not verdict and race.winner is not None and race.score is not None:
@@ -76,21 +80,9 @@ def _row(race: ListedRace) -> list[str]:
     return [
         one_line(Path(race.path).name), race.state,
         f"{datetime.fromtimestamp(race.written):%Y-%m-%d %H:%M}", str(len(race.learners)),
-        f"{race.pulls}{of}", _size(race.bytes),
-        _size(race.checkpoint_bytes) if race.checkpoint_bytes else "-", one_line(verdict),
+        f"{race.pulls}{of}", decimal(race.bytes),
+        decimal(race.checkpoint_bytes) if race.checkpoint_bytes else "-", one_line(verdict),
     ]  # fmt: skip
-
-
-def _size(count: int) -> str:
-    """Return a number of bytes in the unit that fits.
-
-    >>> _size(0), _size(32768), _size(5 * 10**9)
-    ('0 B', '33 kB', '5 GB')
-    """
-    size, units = float(count), ["B", "kB", "MB", "GB", "TB"]
-    while size >= 999.5 and len(units) > 1:
-        size, units = size / 1000, units[1:]
-    return f"{size:.3g} {units[0]}" if size < 10 else f"{size:.0f} {units[0]}"
 
 
 def report(journal: LatestJournal = None, out: Path | None = None) -> None:
@@ -138,7 +130,7 @@ def show(
         Redraw while the race runs; with --json, print one line for each change.
     """
     from latebloomer.racing.api import read_verdict
-    from latebloomer.racing.following import follow as verdicts
+    from latebloomer.racing.run_race import follow as verdicts
 
     try:
         if not follow:

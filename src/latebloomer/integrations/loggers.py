@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import quote
 
 from latebloomer.integrations.library_learner import library
-from latebloomer.racing.callbacks import RaceView
+from latebloomer.racing.race_state import RaceView
 from latebloomer.session import events
 
 __all__ = ["LoggingLogger", "MLflowLogger", "RaceLogger", "TensorBoardLogger", "WandbLogger"]

@@ -13,9 +13,9 @@ from latebloomer.racing.journal import ERROR, RACES
 
 if TYPE_CHECKING:
     from latebloomer.policies.base import Policy
-    from latebloomer.racing.callbacks import Callback
     from latebloomer.racing.journal import Place
     from latebloomer.racing.learner import Given
+    from latebloomer.racing.race_state import Callback
     from latebloomer.racing.runners.contract import Runner
     from latebloomer.racing.verdict.verdict import Verdict
 

@@ -16,13 +16,12 @@ from typing import Any, NoReturn
 
 from latebloomer._util.text import reason_of
 from latebloomer.errors import Interrupted, JournalError, LearnerError
-from latebloomer.racing.callbacks import Callback, RaceView
 from latebloomer.racing.checkpoints import saved_states
 from latebloomer.racing.journal import files
 from latebloomer.racing.journal.journal import EventLog, near, resume_call
 from latebloomer.racing.learner import Entry
 from latebloomer.racing.progress import Progress, print_aside
-from latebloomer.racing.race_state import RaceState
+from latebloomer.racing.race_state import Callback, RaceState, RaceView
 from latebloomer.racing.runners.contract import Order, Orders, Report, Runner, RunnerContext
 from latebloomer.racing.settings import Settings
 from latebloomer.racing.stopping import Stopwatch, StopWhenSure, TimeBudget, grace_of
@@ -107,15 +106,10 @@ class Driver:
             )
         )  # fmt: skip
         self.watch = Stopwatch(self.race.elapsed)
-        self._set_limits()
+        self.set_limits()
         self._repeat_latest()
 
-    def extend(self, *extension: Event) -> None:
-        """Give the race a larger budget, or more time."""
-        self.record(*extension)
-        self._set_limits()
-
-    def _set_limits(self) -> None:
+    def set_limits(self) -> None:
         """Set what ends the race before its plan, by the settings in force."""
         session, settings = self.session, self.settings
         self.stopping = StopWhenSure(session, settings) if settings.stop else None

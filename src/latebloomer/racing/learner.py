@@ -503,8 +503,8 @@ def _sentence(saves: bool, expected: tuple[float, ...], resumed: tuple[float, ..
         if score != wanted:
             return (
                 f"{how}, pull {n} scores {score!r} instead of {wanted!r}: after a resume the race "
-                "continues with a learner that is not quite the one recorded, and its verdict may "
-                "be another. Save the state of every random generator too, or seed by pull number"
+                "continues with a learner that is not quite the one recorded, and the verdict may "
+                "differ. Save the state of every random generator too, or seed by pull number"
             )
     if saves:
         scores = f"the same next {len(expected)} scores"

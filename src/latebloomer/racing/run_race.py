@@ -5,30 +5,31 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from copy import deepcopy
 from dataclasses import replace
 from functools import partial
+from itertools import islice
 from math import inf
 from pathlib import Path
 from threading import Thread
 from typing import Any, NamedTuple
 
 from latebloomer import errors
-from latebloomer.errors import JournalMismatch, SettingError, require
+from latebloomer.errors import JournalMismatch, NoScoresYet, SettingError, require
 from latebloomer.policies.base import Policy
 from latebloomer.racing import settings as asked
 from latebloomer.racing import training_share
-from latebloomer.racing.callbacks import Callback, check_callbacks
 from latebloomer.racing.driver import Driver
 from latebloomer.racing.journal import RESUME, Place, files
-from latebloomer.racing.journal.journal import near
+from latebloomer.racing.journal.journal import Entry, near
 from latebloomer.racing.journal.listing import begin, check_journal_options, journal_at
 from latebloomer.racing.learner import Given, Share, entries_of, with_shares
 from latebloomer.racing.progress import Progress, print_aside
-from latebloomer.racing.race_state import RaceState
+from latebloomer.racing.race_state import Callback, RaceState, check_callbacks
 from latebloomer.racing.runners import contract
 from latebloomer.racing.runners.contract import Runner
 from latebloomer.racing.stopping import grace_of
@@ -122,7 +123,16 @@ def continue_race(
         state = RaceState.replayed(opened.read(), policy)
         settings, shown = state.settings, Progress(state, progress)
         made = contract.recorded_runner(settings.runner) if made is None else made
-        learners = with_new_learners(learners, add, state)
+        if add is not None and not isinstance(add, Mapping):
+            raise SettingError(f"add={add!r}, but add must be a dict of names and learners")
+        for name in add or {}:  # which may also be among the learners, if the call is repeated
+            if name in state.created.names:
+                raise SettingError(
+                    f"add={{{name!r}: ...}}, but {name!r} is in this race already. A new learner "
+                    f"needs its own name, other than {', '.join(state.names)}."
+                )
+        if isinstance(learners, Mapping):
+            learners = {**learners, **(add or {})}
         described = asked.described(learners)
         asked.need_same_learners(journal, settings.learner_settings or {}, described)
         extension = plan_extension(state, learners, add, **more)
@@ -165,7 +175,8 @@ def _run(driver: Driver, watch: bool, extension: Extension) -> Verdict:
         if extension.happens:
             cost = f" {driver.cost_of_restoring(extension.revived)}" if extension.revived else ""
             progress.say(f"{extension.why}{cost}")
-            driver.extend(*extension.happens)
+            driver.record(*extension.happens)
+            driver.set_limits()
         crashing = state.crashing_learner()
         if crashing is not None:
             driver.record(events.WarningNoted(crashing, CRASHES))
@@ -268,25 +279,6 @@ class Extension(NamedTuple):
     revived: tuple[int, ...] = ()  # arms that had been dropped and race again
     shares: Mapping[str, Share] = {}  # fraction of a full training per pull; none: one step
     why: str = ""  # what happens now, in words
-
-
-def with_new_learners(
-    learners: Mapping[str, Given], add: Mapping[str, Given] | None, race: RaceState
-) -> Mapping[str, Given]:
-    """Return the learners of a race together with those to add, which may stand in both.
-
-    A learner that joined before, by a call that was stopped and is repeated, is not added again.
-    """
-    added = {} if add is None else add
-    if not isinstance(added, Mapping):
-        raise SettingError(f"add={added!r}, but add must be a dict of names and learners")
-    for name in added:
-        if name in race.created.names:
-            raise SettingError(
-                f"add={{{name!r}: ...}}, but {name!r} is in this race already. A new learner "
-                f"needs its own name, other than {', '.join(race.names)}."
-            )
-    return {**learners, **added} if isinstance(learners, Mapping) else learners
 
 
 def plan_extension(
@@ -413,3 +405,69 @@ def _in_words(
     elif seconds is None or race.settings.horizon is not None:  # else later plans set it
         said.append(f"The horizon moves from {before.horizon} to {after.horizon} pulls.")
     return " ".join(said)
+
+
+EVERY = 1.0  # minimum number of seconds between two reads
+SHARE = 0.1  # maximum share of the time that goes into reading: a long race is read less often
+
+
+class JournalFollower:
+    """The state of a race, brought up to date by `read`.
+
+    `on_start` is called when the first event of a race is read: the race may be a new one in the
+    place of another. `on_entry` is called after each event, with the state that includes it.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        on_start: Callable[[RaceState], None] = lambda state: None,
+        on_entry: Callable[[Entry], None] = lambda entry: None,
+    ) -> None:
+        self.path = path
+        self.state: RaceState | None = None
+        self.latest = 0.0  # time of the latest event, in seconds since 1970
+        self._on_start, self._on_entry = on_start, on_entry
+        self._number = 0  # of the latest event
+
+    def read(self, most: int | None = None) -> int:
+        """Read up to `most` new events and return their number."""
+        with closing(files.read(self.path, brief=True)) as journal:
+            with closing(journal.read()) as entries:  # type: ignore[type-var]
+                first = next(entries, None)
+            if first is None:
+                return 0
+            if self.state is None or getattr(first.event, "race", "") != self.state.id:
+                self.state = RaceState.replayed([first])
+                self._number, self.latest = first.number, first.at
+                self._on_start(self.state)
+            before = self._number
+            with closing(journal.read(before)) as entries:  # type: ignore[type-var]
+                self.state.replay(self._noted(islice(entries, most)))
+        return self._number - before
+
+    def _noted(self, entries: Iterator[Entry]) -> Iterator[Entry]:
+        for entry in entries:
+            yield entry
+            self._number, self.latest = entry.number, entry.at
+            self._on_entry(entry)
+
+
+def follow(journal: Place | None = None) -> Iterator[Verdict]:
+    """Yield the standings whenever there is something new, until no process runs the race.
+
+    The last one is the verdict, or the standings of an interrupted race.
+    """
+    path = journal_at(journal)
+    race = JournalFollower(path)
+    while True:
+        held = files.is_held(path)  # before the read: what is written later is in the next one
+        began = time.perf_counter()
+        new = race.read()
+        if new and race.state is not None and race.state.session.spent:
+            yield build_verdict(race.state, path.absolute())
+        if not held:
+            break
+        time.sleep(max(EVERY, (time.perf_counter() - began) / SHARE))
+    if race.state is None or not race.state.session.spent:
+        raise NoScoresYet(f"the race of {near(path.absolute())} has started but has no score yet")
