@@ -102,8 +102,8 @@ def check_runner(make: Callable[[], Runner]) -> list[str]:
 
 def _race(policy: str, path: Path, runner: Runner, **more: Any) -> Verdict:
     runner.checkpoint_every = 4
-    how = {"policy": policy, "journal": path, "runner": runner, "progress": False} | more
-    return race(LEARNERS, BUDGET, **how)
+    more |= {"policy": policy, "journal": path, "runner": runner, "progress": False}
+    return race(LEARNERS, BUDGET, **more)
 
 
 def _require(holds: bool, what: str) -> None:
