@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-ELSEWHERE = {"training-libraries.md", "tuners.md"}  # tests/integrations/test_library_guides.py
+ELSEWHERE = {"training-libraries.md", "tuners.md"}  # tests/integrations/test_adapters.py
 NOT_RUN = {"ray.md": 1, "simulation.md": 1}  # blocks that need a cluster
 PART = re.compile(
     r"^<!-- python\n(?P<hidden>.*?)^-->|(?P<skip>^<!-- not run: [^\n]+ -->\n+)?"

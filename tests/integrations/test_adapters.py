@@ -1,19 +1,27 @@
-"""Made for a library: without it one line says what to install; with it the example runs."""
+"""Made for a library: without it one line says what to install; with it all examples run.
 
+The examples are those of docstrings, docs/training-libraries.md, tuners.md and callbacks.md.
+"""
+
+import contextlib
 import inspect
+import io
 import os
 import re
 import sys
 import textwrap
 from importlib import import_module
+from pathlib import Path
 
 import pytest
 from libraries import library
 
-from latebloomer import race
+from latebloomer import race, read_verdict
 from latebloomer.errors import LearnerError, MissingExtra
-from latebloomer.integrations import library_learner
+from latebloomer.integrations import library_learner, loggers
+from latebloomer.policies.registry import REGISTRY
 from latebloomer.racing.learner import ADAPTERS
+from latebloomer.session.session import Session
 
 os.environ["KERAS_BACKEND"] = "torch"  # before it is imported for the first time
 
@@ -81,36 +89,97 @@ def test_a_library_that_is_too_old_is_one_line(monkeypatch):
 
 # --- examples ---
 
+TRAINING, TUNERS, CALLBACKS = (
+    (Path(__file__).parents[2] / "docs" / f"{name}.md").read_text(encoding="utf-8")
+    for name in ("training-libraries", "tuners", "callbacks")
+)
+BLOCK = re.compile(r"```python\n(.*?)```", re.DOTALL)
+ROWS, *EXAMPLES = BLOCK.findall(TRAINING)
+OURS = re.compile(r"^from latebloomer\.integrations\.(\w+) import (\w+)", re.MULTILINE)
+GUIDE = {".".join(OURS.search(text).groups()): ROWS + text for text in EXAMPLES}
+TUNING = [text for text in BLOCK.findall(TUNERS) if OURS.search(text)]
+HOSTS = {OURS.search(text)[1]: text for text in TUNING[::-1]}  # the first of each
 
-@pytest.mark.parametrize("name", [*CALLS, "syne_tune.RaceCallback"])
-def test_the_example_runs_and_two_runs_are_the_same(name, tmp_path, monkeypatch):
-    thing, needed, _ = parts_of(name)
-    library(needed)
-    if "ray_tune" in name:
-        for one in ("tensorboardX", "ray.tune"):
-            library(one)
+
+@pytest.fixture(scope="module")
+def on_ray():
+    """Start Ray for an example, and end it."""
+
+    def start():
+        for one in ("tensorboardX", "ray.tune"):  # what Ray Tune needs beyond Ray
+            library(one, "tune")
+        path = {"PYTHONPATH": os.environ.get("PYTHONPATH", "")}
         sys.modules["ray"].init(
             "local", num_cpus=2, include_dashboard=False, log_to_driver=False,
-            logging_level="error", ignore_reinit_error=True,
+            logging_level="error", ignore_reinit_error=True, runtime_env={"env_vars": path},
         )  # fmt: skip
-    text = re.search(r"^Examples\n-+\n::\n\n(.*)", inspect.getdoc(thing), re.S | re.M)[1]
+
+    yield start
+    if "ray" in sys.modules:
+        sys.modules["ray"].shutdown()
+
+
+RUN = [(name, False) for name in [*CALLS, "syne_tune.RaceCallback"]]
+
+
+@pytest.mark.parametrize(("name", "guide"), [*RUN, *((name, True) for name in GUIDE)])
+def test_an_example_runs_and_two_runs_are_the_same(name, guide, tmp_path, monkeypatch, on_ray):
+    thing, needed, _ = parts_of(name)
+    library(needed)
+    if needed == "ray":
+        on_ray()
+    own = re.search(r"^Examples\n-+\n::\n\n(.*)", inspect.getdoc(thing), re.S | re.M)[1]
+    text = GUIDE[name] if guide else textwrap.dedent(own)
     made = []
     for folder in ("first", "second") if name.endswith("Learner") else ("first",):
         (tmp_path / folder).mkdir()
         monkeypatch.chdir(tmp_path / folder)
         made.append({"__name__": "example"})
-        exec(compile(textwrap.dedent(text), name, "exec"), made[-1])
+        with contextlib.redirect_stdout(io.StringIO()):
+            exec(compile(text, name, "exec"), made[-1])
     if len(made) == 2:  # learners have random weights, which an example must seed
         first, second = (names["verdict"] for names in made)
         assert first.over and first.summary() == second.summary()
         assert all(first.curve(row.name) == second.curve(row.name) for row in first.learners)
+        assert isinstance(first.learner, thing)
+        assert first.learner.model is not None
 
 
-@pytest.fixture(scope="module", autouse=True)
-def end_ray():
-    yield
-    if "ray" in sys.modules:
-        sys.modules["ray"].shutdown()
+@pytest.mark.parametrize("module", ["optuna", "ray_tune", "syne_tune"])
+def test_the_example_of_a_tuner_in_the_guide_runs(module, tmp_path, monkeypatch, on_ray):
+    library(*OTHERS.get(module, (module, module)))
+    if module == "ray_tune":
+        on_ray()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SYNETUNE_FOLDER", str(tmp_path / "syne"))
+    (script,) = (text for text in BLOCK.findall(TUNERS) if text.startswith("# train.py"))
+    Path("train.py").write_text(script)
+    said: dict = {"__name__": "__main__"}
+    exec(HOSTS[module], said)
+    if module == "optuna":
+        assert said["verdict"].spent <= 324
+        assert said["verdict"].name == f"trial {said['study'].best_trial.number}"
+    else:
+        verdict = read_verdict(next(Path("races").glob("*.db")))
+        assert verdict.over and verdict.spent <= 40 and verdict.unspent < 4
+        assert verdict.name == said["scheduler"].verdict().name
+
+
+def test_tables_of_the_guides_are_complete():
+    elsewhere = {"sklearn", "optuna"}  # docs/scikit-learn.md, docs/tuners.md
+    found = {name.split(".")[2]: name.rpartition(".")[2] for name in ADAPTERS.values()}
+    shown = dict(name.split(".") for name in GUIDE)
+    assert shown == {home: what for home, what in found.items() if home not in elsewhere}
+    assert all(f"| `{what}` | " in TRAINING for what in shown.values())
+    rows = re.findall(r"^\| `(\w+Logger)\(.*?\)` \|", CALLBACKS, re.MULTILINE)
+    assert {*rows, "RaceLogger"} == set(loggers.__all__)
+    (listed,) = re.findall(r"Policies with \[phases\]\S+ are (.*?);", TUNERS, re.DOTALL)
+    named = set(re.findall(r"`([\w-]+)`", listed)) - {"auto"}
+    assert named <= set(REGISTRY)
+    for name in REGISTRY:
+        session = Session(REGISTRY[name].examples()[0], 8, 800, 100)
+        phased = not session.decides_every_pull and not session.policy.decides_after_sweeps()
+        assert phased == (name in named), name
 
 
 # --- objects of the libraries are no learners, but there is one for them ---

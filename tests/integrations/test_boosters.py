@@ -1,5 +1,6 @@
-"""`XGBoostLearner`, `LightGBMLearner`, `CatBoostLearner`: one contract, three libraries."""
+"""XGBoost, LightGBM and CatBoost: one contract for their learners, and their place in searches."""
 
+import pickle
 import threading
 from importlib import import_module
 from importlib.util import find_spec
@@ -7,10 +8,16 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 from libraries import ends_as_if_never_killed, is_exact, library, refuses, two_classes
+from sklearn.base import clone
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
+from latebloomer import RaceRandomSearchCV, RaceSearchCV
 from latebloomer.errors import LearnerError, SettingError, UnknownName
 from latebloomer.integrations.catboost import CatBoostLearner
 from latebloomer.integrations.lightgbm import LightGBMLearner
+from latebloomer.integrations.sklearn import SklearnLearner
 from latebloomer.integrations.xgboost import XGBoostLearner
 
 TRAIN, VALID = two_classes()
@@ -36,9 +43,10 @@ FULL = 40
 @pytest.fixture(params=list(KINDS))
 def name(request, tmp_path, monkeypatch):
     library(request.param)
-    monkeypatch.chdir(tmp_path)  # none may leave anything behind
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")  # none may leave anything behind
     yield request.param
-    assert not [path for path in tmp_path.iterdir() if path.name == "catboost_info"]
+    assert not list((tmp_path / "here").iterdir())
 
 
 def learner(name, metric=..., train=TRAIN, valid=VALID, full_steps=FULL, maximize=None, **more):
@@ -89,8 +97,7 @@ def test_without_sampling_it_is_the_librarys_own_training_bit_for_bit(name):
     assert [one.pull() for _ in range(8)] == whole[:8]
     assert one.pull(steps=5) == whole[12] and one.steps == 13  # one score for several steps
     assert one.pull(steps=FULL) == whole[-1] and one.steps == FULL
-    with pytest.raises(StopIteration):
-        one.pull()
+    refuses(StopIteration, "", one.pull)
 
 
 @pytest.mark.parametrize("more", [SAMPLED["catboost"], {"boosting_type": "Ordered"}], ids=str)
@@ -175,14 +182,6 @@ def test_a_restored_learner_is_the_same_bit_for_bit(name, more, tmp_path):
         assert stop == 0 or one.evaluate() == pytest.approx(scores[stop - 1], abs=1e-12)
     assert [one.pull() for _ in range(3)] == scores[18:]
     assert one.pull(steps=4) == [alone.pull() for _ in range(4)][-1]  # rounds, not pulls, count
-
-
-@pytest.mark.parametrize("name", ["xgboost", "lightgbm"])
-def test_every_round_draws_other_rows(name):
-    library(name)
-    one = learner(name, **SAMPLED[name])
-    gains = np.diff([one.pull() for _ in range(20)])
-    assert len({round(gain, 9) for gain in gains}) == 19
 
 
 def test_a_race_killed_and_resumed_ends_the_same(name, tmp_path):
@@ -317,3 +316,107 @@ def test_what_lightgbm_cannot_do_is_said_in_one_line():
     refuses(LearnerError, "cannot train boosting='rf' further", learner, "lightgbm", **forest)
     gone = lightgbm.Dataset(*TRAIN, params={"verbosity": -1}).construct()
     refuses(LearnerError, "train has released its rows", learner, "lightgbm", "auc", gone)
+
+
+# --- their scikit-learn classes, in searches ---
+
+(X, Y), (X_TEST, Y_TEST) = TRAIN, VALID
+ROUNDS = 12
+PLAIN = {
+    "xgboost": {"n_estimators": ROUNDS, "n_jobs": 1, "random_state": 3},
+    "lightgbm": {"n_estimators": ROUNDS, "n_jobs": 1, "random_state": 3, "min_child_samples": 5},
+    "catboost": {"iterations": ROUNDS, "thread_count": 1, "random_seed": 3},
+}
+DART = {"xgboost": {"booster": "dart"}, "lightgbm": {"boosting_type": "dart"}}
+PREFIX = {"xgboost": "XGB", "lightgbm": "LGBM", "catboost": "CatBoost"}
+
+
+def booster(name, kind="Classifier", **more):
+    return getattr(library(name), f"{PREFIX[name]}{kind}")(**PLAIN[name] | more)
+
+
+def searched(estimator):
+    return SklearnLearner(estimator, X, Y, batch=None, scoring="neg_log_loss", random_state=0)
+
+
+def search(estimator, depths, **settings):
+    space = {DEPTH[type(estimator).__module__.partition(".")[0]]: depths}
+    asked = {"n_iter": "all", "trainings": 2, "random_state": 0} | settings
+    return RaceRandomSearchCV(estimator, space, **asked)
+
+
+def test_without_sampling_pulls_are_one_long_training_bit_for_bit(name):
+    pulled, whole = searched(booster(name)), searched(booster(name))
+    assert pulled.full_steps == ROUNDS
+    assert [pulled.pull(steps=k) for k in (1, 4, 2, 5)][-1] == whole.pull(steps=ROUNDS)
+    assert np.array_equal(pulled.model.predict_proba(X), whole.model.predict_proba(X))
+    assert type(pulled.model) is type(booster(name))
+
+
+@pytest.mark.parametrize("more", [{}, SAMPLED, DART], ids=["plain", "sampled", "dart"])
+def test_a_resumed_estimator_is_the_same_bit_for_bit(name, more):
+    given = booster(name, **more.get(name, {}))
+    is_exact(lambda: searched(given), pulls=4)
+
+
+@pytest.mark.parametrize("estimator", [True, False])
+def test_with_sampling_each_pull_draws_other_rows(name, estimator):
+    def build():
+        if estimator:
+            return searched(booster(name, **SAMPLED[name]))
+        return learner(name, **SAMPLED[name])
+
+    one, other = build(), build()
+    scores = [one.pull() for _ in range(12)]
+    assert scores == [other.pull() for _ in range(12)]  # by the seed and the round
+    assert len({round(gain, 6) for gain in np.diff([0.0, *scores])}) == 12
+
+
+def test_the_winner_is_the_librarys_own_training_on_all_rows(name):
+    sampled = booster(name, **SAMPLED[name])
+    found = search(sampled, [2, 4, 6], trainings=3).fit(X, Y)
+    own = clone(sampled).set_params(**found.best_params_)
+    if name == "catboost":
+        own.set_params(logging_level="Silent", allow_writing_files=False)
+    own.fit(X, Y)
+    assert type(found.best_estimator_) is type(own)
+    assert np.array_equal(found.predict_proba(X_TEST), own.predict_proba(X_TEST))
+    assert found.score(X_TEST, Y_TEST) == own.score(X_TEST, Y_TEST)
+    again = pickle.loads(pickle.dumps(found))
+    assert np.array_equal(again.predict(X_TEST), found.predict(X_TEST))
+    assert found.cv_results_["n_resources"].max() <= ROUNDS
+
+
+def test_boosters_race_with_estimators_of_scikit_learn_and_in_pipelines(name):
+    models = {
+        "booster": make_pipeline(StandardScaler(), booster(name)),
+        "trees": HistGradientBoostingClassifier(max_iter=ROUNDS),
+    }
+    found = RaceSearchCV(models, trainings=2, random_state=0, scoring="neg_log_loss").fit(X, Y)
+    assert "boosting: 1 more rounds a step" in found.results_["how"][0]
+    assert found.verdict_.settings["full_steps"] == {"booster": ROUNDS, "trees": ROUNDS}
+
+
+def test_regressors_weights_and_folds(name):
+    weights = np.where(Y == 1, 1e-3, 1.0)
+    found = search(booster(name, "Regressor"), [2, 4], cv=2).fit(X, Y * 1.0, sample_weight=weights)
+    assert np.abs(found.predict(X_TEST)).max() < 0.3  # rows of the other class hardly count
+    assert found.n_splits_ == 2 and np.isfinite(found.cv_results_["split1_test_score"]).all()
+
+
+@pytest.mark.parametrize(
+    "name, setting", [("xgboost", "early_stopping_rounds"), ("lightgbm", "n_iter_no_change")]
+)
+def test_early_stopping_is_left_to_the_race(name, setting):
+    said = f"{setting}=5, but in a race the race decides"
+    refuses(LearnerError, said, searched, booster(name, **{setting: 5}))
+
+
+RF = {"boosting_type": "rf", "subsample": 0.5, "subsample_freq": 1, "verbosity": -1}
+
+
+@pytest.mark.parametrize("name, kind, settings", [("xgboost", "RFClassifier", {}),
+                                                  ("lightgbm", "Classifier", RF)])  # fmt: skip
+def test_forests_of_boosters_are_trained_in_one_step(name, kind, settings):
+    one = searched(booster(name, kind, **settings))
+    assert one.in_one_step and np.isfinite(one.pull()) and one.finished

@@ -63,9 +63,9 @@ def begin():
     )  # fmt: skip
 
 
-def tuner(folder, mode="max", settings=ASKED, callbacks=(), **config):
+def tuner(folder, mode="max", settings=ASKED, callbacks=(), curves=range(6), **config):
     scheduler = RaceScheduler(6, folder / "race.db", **settings)
-    space = {"curve": tune.grid_search(list(range(6))), "log": str(folder / "log"),
+    space = {"curve": tune.grid_search([*curves]), "log": str(folder / "log"),
              "sign": 1.0 if mode == "max" else -1.0, **config}  # fmt: skip
     own = {"scheduler": scheduler, "metric": "score", "mode": mode, "reuse_actors": True}
     run = {"storage_path": str(folder), "name": "run", "verbose": 0, "callbacks": [*callbacks]}
@@ -88,14 +88,20 @@ def test_the_verdict_is_that_of_our_own_race_and_no_pull_is_overspent(tmp_path, 
     assert best.metrics["training_iteration"] == verdict.trained.pulls
 
 
-def test_trials_may_fail_or_end_and_have_a_counter_of_their_own(tmp_path):
+@pytest.mark.parametrize(
+    ("trials", "said"), [(5, "no trial came"), (7, "beyond n_trials did not")]
+)
+def test_trials_may_fail_end_be_too_few_or_too_many_and_count_themselves(tmp_path, trials, said):
     own = {**ASKED, "time_attr": "epoch"}
-    scheduler, run = tuner(tmp_path, settings=own, fails=(4, 5), ends=20)
+    curves = [*range(6), 0][:trials]
+    scheduler, run = tuner(tmp_path, settings=own, curves=curves, fails=(4, 5), ends=20)
     run.fit()
     verdict = scheduler.verdict()
     assert verdict.learners[4].state == "failed" and verdict.pulls["trial 4"] == 4
     assert verdict.over and max(verdict.pulls.values()) == 20 and verdict.spent <= 90
-    assert any("finished" in text for text in verdict.warnings)
+    assert len(trained(tmp_path)) == verdict.spent + 1  # and the step that failed
+    for words in ("finished", said):
+        assert any(words in text for text in verdict.warnings)
 
 
 def test_a_killed_driver_goes_on_to_the_same_verdict(tmp_path):
@@ -105,79 +111,6 @@ def test_a_killed_driver_goes_on_to_the_same_verdict(tmp_path):
     tune.Tuner.restore(str(tmp_path / "run"), Curve).fit()
     verdict = read_verdict(tmp_path / "race.db")
     same_verdict(our_race(NAMES, **ASKED), verdict)
-
-
-class Controller:
-    """What a scheduler sees of Ray Tune, without Ray: one trial at a time."""
-
-    def __init__(self, scheduler, configs):
-        self.scheduler, self.trials, self.search_alg = scheduler, [], self
-        scheduler.set_search_properties("score", "max")
-        for k, config in configs.items():
-            self.trials.append(Trial(f"id{k}", config))
-            scheduler.on_trial_add(self, self.trials[-1])
-
-    def is_finished(self):
-        return True
-
-    def get_trials(self):
-        return self.trials
-
-    def stop_trial(self, trial):
-        trial.status = trial.TERMINATED
-        self.scheduler.on_trial_remove(self, trial)
-
-    def run(self, results=1000):
-        choose = self.scheduler.choose_trial_to_run  # asked again and again, as Ray does
-        while results and (trial := choose(self) or choose(self)):
-            said = "CONTINUE"
-            while said == "CONTINUE" and results:
-                trial.n, results = trial.n + 1, results - 1
-                score = value(*CURVES[trial.config["curve"]], trial.n)
-                result = {"score": score, "training_iteration": trial.n}
-                said = self.scheduler.on_trial_result(self, trial, result)
-            if said == "STOP":
-                self.scheduler.on_trial_complete(self, trial, result)
-            trial.status = trial.PAUSED if said == "PAUSE" else trial.TERMINATED
-
-
-class Trial:
-    """What a scheduler sees of a trial."""
-
-    PENDING, PAUSED, TERMINATED, ERROR = "PENDING", "PAUSED", "TERMINATED", "ERROR"
-
-    def __init__(self, name, config):
-        self.trial_id, self.config, self.n, self.status = name, config, 0, self.PENDING
-
-    def set_status(self, status):
-        self.status = status
-
-    def is_finished(self):
-        return self.status in (self.TERMINATED, self.ERROR)
-
-
-def test_trials_that_ray_lost_and_made_with_other_settings_are_others(tmp_path):
-    scheduler = RaceScheduler(6, tmp_path / "race.db", **ASKED)
-    Controller(scheduler, {k: {"curve": k} for k in range(6)}).run(results=50)
-    scheduler.race.close()
-    again = RaceScheduler(6, tmp_path / "race.db", **ASKED)
-    configs = {k: {"curve": k} for k in range(5)} | {5: {"curve": 5, "lr": 0.1}}
-    Controller(again, configs).run()
-    verdict = again.verdict()
-    assert verdict.over and verdict.learners[5].state in ("failed", "dropped")
-    assert any("beyond n_trials did not race" in text for text in verdict.warnings)
-
-
-def test_too_few_trials_and_a_stopper_of_the_user(tmp_path):
-    scheduler = RaceScheduler(6, tmp_path / "race.db", **ASKED)
-    run = Controller(scheduler, {k: {"curve": k} for k in range(5)})
-    last = {"score": 0.1, "training_iteration": 1}
-    scheduler.on_trial_complete(run, run.trials[0], last)  # Ray has not told it before
-    run.trials[0].status = Trial.TERMINATED
-    run.run()
-    verdict = scheduler.verdict()
-    assert verdict.over and verdict.pulls["trial 0"] == 1 and verdict.unspent < 6
-    assert "trial 5 failed: no trial came for it" in verdict.warnings
 
 
 class Kill(tune.Callback):

@@ -3,7 +3,7 @@
 import os
 
 import pytest
-from libraries import ends_as_if_never_killed, is_exact, library, refuses, two_classes
+from libraries import is_exact, library, refuses, two_classes
 
 from latebloomer.errors import LearnerError, SettingError
 from latebloomer.integrations.keras import KerasLearner
@@ -43,8 +43,7 @@ def test_many_pulls_are_one_long_fit_bit_for_bit():
     whole = net(dropout=0.3).fit(*TRAIN, epochs=3, **data).history
     one = learner("val_accuracy", 3, dropout=0.3)
     assert [one.pull() for _ in range(3)] == whole["val_accuracy"]
-    with pytest.raises(StopIteration):
-        one.pull()
+    refuses(StopIteration, "", one.pull)
     assert learner(full_steps=3, dropout=0.3).pull(steps=4) == -whole["val_loss"][-1]
 
 
@@ -57,17 +56,11 @@ def test_a_resumed_learner_is_the_same_bit_for_bit(more):
     is_exact(lambda: learner(**more()))
 
 
-def test_a_race_killed_and_resumed_ends_the_same(tmp_path):
-    verdict = ends_as_if_never_killed(__file__, learners, tmp_path)
-    assert verdict.learner.model.predict(VALID[0], verbose=0).shape == (len(VALID[1]), 2)
-
-
 def test_a_callback_that_stops_ends_the_learner():
     stop = keras.callbacks.Callback()
     stop.on_epoch_end = lambda epoch, logs=None: setattr(stop.model, "stop_training", True)
     one = KerasLearner(net(), TRAIN, VALID, callbacks=[stop], **FITTING)
-    with pytest.raises(StopIteration):
-        one.pull(steps=3)
+    refuses(StopIteration, "", one.pull, steps=3)
 
 
 def test_what_is_wrong_is_said_in_one_line():

@@ -1,11 +1,18 @@
-"""`benchmarks/kill_survival.py` counts what it says: killed with the real libraries, quickly."""
+"""Races with the real libraries are killed; `benchmarks/kill_survival.py` counts what it says."""
 
+from importlib import import_module
 from pathlib import Path
 
 import pytest
-from libraries import library
+from libraries import ends_as_if_never_killed, library
 
-pytestmark = pytest.mark.slow  # kills processes of other libraries too
+
+@pytest.mark.parametrize("file", ["torch", "keras", "lightning", "transformers"])
+def test_a_race_killed_and_resumed_ends_the_same(file, tmp_path):
+    tests = import_module(f"test_{file}")
+    verdict = ends_as_if_never_killed(tests.__file__, tests.learners, tmp_path)
+    assert verdict.learner.steps == verdict.pulls[verdict.name]
+    assert verdict.learner.evaluate() == pytest.approx(verdict.score, abs=1e-6)
 
 
 @pytest.fixture
@@ -18,6 +25,7 @@ def survival(monkeypatch):
     return kill_survival
 
 
+@pytest.mark.slow
 def test_a_race_repeats_one_step_a_study_never_ends_a_trial_and_halving_starts_again(survival):
     (row,) = survival.measured("latebloomer, a checkpoint each step")
     assert (row["again"], row["never"], row["more"], row["pick"]) == (1, 0, 0, "same")
@@ -28,6 +36,7 @@ def test_a_race_repeats_one_step_a_study_never_ends_a_trial_and_halving_starts_a
     assert row["again"] == 0 and row["never"] > 0
 
 
+@pytest.mark.slow
 def test_every_player_was_killed_at_every_moment(survival):
     rows = [(row["player"], float(row["killed_at"])) for row in survival.recorded()]
     assert rows == [(player, at) for player in survival.PLAYERS for at in (0.25, 0.5, 0.75)]

@@ -3,7 +3,7 @@
 import logging
 
 import pytest
-from libraries import ends_as_if_never_killed, is_exact, library, refuses, two_classes
+from libraries import is_exact, library, refuses, two_classes
 
 from latebloomer.errors import LearnerError, SettingError
 from latebloomer.integrations.lightning import QUIET, LightningLearner
@@ -81,8 +81,7 @@ def test_many_pulls_are_one_long_fit_bit_for_bit():
     trainer = lightning.Trainer(max_epochs=4, callbacks=[watch], **QUIET, **SETTINGS)
     trainer.fit(Net(), *loaders())
     assert [-one.pull(), -one.pull(), -one.pull(steps=2)] == [losses[0], losses[1], losses[3]]
-    with pytest.raises(StopIteration):
-        one.pull()
+    refuses(StopIteration, "", one.pull)
 
 
 @pytest.mark.parametrize("average", [False, True])
@@ -90,19 +89,7 @@ def test_a_resumed_learner_is_the_same_bit_for_bit(average):
     is_exact(lambda: learner(average=average))
 
 
-def test_a_race_killed_and_resumed_ends_the_same(tmp_path):
-    verdict = ends_as_if_never_killed(__file__, learners, tmp_path)
-    assert verdict.learner.steps == verdict.pulls[verdict.name]
-
-
-def test_it_can_be_saved_before_its_first_pull(tmp_path):
-    learner().save(tmp_path)
-    again = learner()
-    again.load(tmp_path)
-    assert again.pull() == learner().pull()
-
-
-def test_a_data_module_brings_both_loaders():
+def test_it_can_be_saved_before_its_first_pull_and_a_data_module_brings_both_loaders(tmp_path):
     class Data(lightning.LightningDataModule):
         def train_dataloader(self):
             return loaders()[0]
@@ -111,7 +98,10 @@ def test_a_data_module_brings_both_loaders():
             return loaders()[1]
 
     torch.manual_seed(1)
-    assert LightningLearner(Net(), Data(), full_steps=FULL, **SETTINGS).pull() == learner().pull()
+    first, again = LightningLearner(Net(), Data(), full_steps=FULL, **SETTINGS), learner()
+    first.save(tmp_path)
+    again.load(tmp_path)
+    assert first.pull() == again.pull() == learner().pull()
 
 
 def test_what_is_wrong_is_said_in_one_line():

@@ -49,12 +49,9 @@ def test_a_pull_is_a_trial_and_the_score_is_the_best_so_far():
     assert [down.pull() for _ in range(15)][-1] == max(values)
 
 
-@pytest.mark.parametrize("sampler", ["TPESampler", "RandomSampler"])
-def test_a_resumed_tuner_is_the_same_bit_for_bit(sampler):
-    def build():
-        return TunerLearner(hill, sampler=getattr(optuna.samplers, sampler)(seed=3))
-
-    is_exact(build, pulls=15)
+def test_a_resumed_tuner_is_the_same_bit_for_bit():
+    for sampler in (optuna.samplers.TPESampler, optuna.samplers.RandomSampler):
+        is_exact(lambda own=sampler: TunerLearner(hill, sampler=own(seed=3)), pulls=15)
 
 
 def test_a_study_with_a_storage_keeps_its_trials_there(tmp_path):
@@ -292,15 +289,12 @@ def test_trials_end_at_levels_of_the_plan():
     assert set(reports(study)) <= {*levels, HORIZON, 3}
 
 
-@pytest.mark.parametrize(("policy", "rank"), [("auto", 0), ("sh", 1)])
-def test_trials_are_ranked_by_the_estimate_of_the_policy(policy, rank):
+def test_trials_are_ranked_by_the_estimate_of_the_policy():
     late, early = ([value(*CURVES[k], n) for n in range(1, 31)] for k in (1, 4))
     assert late[-1] < early[-1] and value(*CURVES[1], HORIZON) > value(*CURVES[4], HORIZON)
-    pruner = LatebloomerPruner(TOTAL, TRIALS, HORIZON, policy)
-    assert pruner._rank([late, early], maximize=True) == rank
-
-
-def test_what_a_pruner_cannot_do_is_said_in_words():
+    for policy, rank in (("auto", 0), ("sh", 1)):
+        pruner = LatebloomerPruner(TOTAL, TRIALS, HORIZON, policy)
+        assert pruner._rank([late, early], maximize=True) == rank
     said, asked = "policy='asha' decides after every pull or sweep", (TRIALS, HORIZON)
     refuses(SettingError, said, LatebloomerPruner, TOTAL, *asked, "asha")
     refuses(BudgetError, "budget=3", LatebloomerPruner, 3, *asked)

@@ -4,7 +4,7 @@ import copy
 
 import numpy as np
 import pytest
-from libraries import ends_as_if_never_killed, is_exact, library, refuses, two_classes
+from libraries import is_exact, library, refuses, two_classes
 
 from latebloomer import check_learner
 from latebloomer.errors import LearnerError, SettingError
@@ -134,21 +134,10 @@ def test_another_learner_in_between_changes_nothing():
 
 
 def test_learners_may_share_a_loader_with_its_own_generator():
-    def build(shared):
-        return learner(loading=lambda: shared)
-
-    def own():
-        return loader(generator=torch.Generator().manual_seed(7))
-
-    alone, shared = build(own()), own()
-    one, other = build(shared), build(shared)
+    own, shared = (loader(generator=torch.Generator().manual_seed(7)) for _ in range(2))
+    alone, one, other = (learner(loading=lambda at=at: at) for at in (own, shared, shared))
     for _ in range(3):
         assert one.pull() == other.pull() == alone.pull()
-
-
-def test_a_race_killed_and_resumed_ends_the_same(tmp_path):
-    verdict = ends_as_if_never_killed(__file__, learners, tmp_path)
-    assert isinstance(verdict.learner.model, torch.nn.Module)
 
 
 class Counter:
@@ -178,11 +167,8 @@ def by_hand(every, registered=True, **more):
     return TorchLearner(model, optimizer, loader(), None, loss_of, **own | more)
 
 
-def test_a_function_of_the_users_own_trains_a_batch():
+def test_a_function_trains_a_batch_and_gradients_are_averaged_over_several():
     assert by_hand(1).pull() == learner().pull()
-
-
-def test_gradients_are_averaged_over_several_batches():
     one, other = learner(accumulate=4, batches=4), by_hand(4, batches=4)  # beyond an epoch's end
     assert [one.pull() for _ in range(3)] == pytest.approx([other.pull() for _ in range(3)])
 
@@ -225,14 +211,10 @@ def test_an_average_is_exact_after_a_kill_and_does_not_change_the_training(more)
     one.pull(steps=3), plain.pull(steps=3)
     for mine, its in zip(one.model.parameters(), plain.model.parameters(), strict=True):
         assert torch.equal(mine, its)
-
-
-def test_the_statistics_of_batch_norm_are_those_of_the_averaged_weights():
-    one = averaged(norm=True)
-    one.pull(steps=2)
-    first, norm, *_ = one.averaged_model
-    assert torch.allclose(norm.running_mean, first(TRAIN[0]).mean(0), atol=0.05)
-    assert not torch.allclose(norm.running_mean, one.model[1].running_mean, atol=1e-4)
+    if more == {"norm": True}:  # statistics are those of the averaged weights
+        first, norm, *_ = one.averaged_model
+        assert torch.allclose(norm.running_mean, first(TRAIN[0]).mean(0), atol=0.05)
+        assert not torch.allclose(norm.running_mean, one.model[1].running_mean, atol=1e-4)
 
 
 WRONG = [  # positions of the arguments that are replaced, others by name, and what is said
@@ -240,6 +222,7 @@ WRONG = [  # positions of the arguments that are replaced, others by name, and w
     ({0: torch.nn.ReLU()}, {}, "has no parameters"),
     ({1: "adam"}, {}, "optimizer='adam', but optimizer must be one"),
     ({2: iter([])}, {}, "but loader must be a DataLoader"),
+    ({2: []}, {"batches": 3}, r"loader=\[\] returned no batch"),  # when it is used
     ({4: "accuracy"}, {}, "but metric must be a function"),
     ({3: None}, {"train_batch": print, "state": 3}, r"state=3, but state must be an object with"),
     ({3: None}, {}, "give loss, or loss=None and train_batch"),
@@ -254,9 +237,6 @@ WRONG = [  # positions of the arguments that are replaced, others by name, and w
 @pytest.mark.parametrize(("places", "more", "said"), WRONG, ids=[said for *_, said in WRONG])
 def test_what_is_wrong_is_said_in_one_line(places, more, said):
     given = dict(enumerate([*parts(), loader(), LOSS, loss_of])) | places
-    refuses((LearnerError, SettingError), said, TorchLearner, *given.values(), **more)
-
-
-def test_a_loader_without_batches_is_refused_when_it_is_used():
-    empty = TorchLearner(*parts(), [], LOSS, loss_of, batches=3)
-    refuses(LearnerError, r"loader=\[\] returned no batch", empty.pull)
+    refuses(
+        (LearnerError, SettingError), said, lambda: TorchLearner(*given.values(), **more).pull()
+    )

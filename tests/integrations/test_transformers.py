@@ -3,7 +3,7 @@
 import os
 
 import pytest
-from libraries import ends_as_if_never_killed, is_exact, library, refuses
+from libraries import is_exact, library, refuses
 
 from latebloomer import check_learner, race
 from latebloomer.errors import LearnerError, SettingError
@@ -76,18 +76,7 @@ def test_many_pulls_are_one_long_training_bit_for_bit(tmp_path):
     scores = [by_steps.pull() for _ in range(4)]
     assert scores[-1] == -whole.evaluate()["eval_loss"]
     for over in (one, by_steps):
-        with pytest.raises(StopIteration):
-            over.pull()
-
-
-@pytest.mark.parametrize("every", [None, 3])
-def test_a_resumed_learner_is_the_same_bit_for_bit(every):
-    is_exact(lambda: learner(every=every), pulls=2)
-
-
-def test_a_race_killed_and_resumed_ends_the_same(tmp_path):
-    verdict = ends_as_if_never_killed(__file__, learners, tmp_path)
-    assert verdict.learner.steps == verdict.pulls[verdict.name]
+        refuses(StopIteration, "", over.pull)
 
 
 def test_a_pull_writes_no_checkpoint_and_prints_nothing(tmp_path, capfd):
@@ -104,21 +93,15 @@ def test_a_pull_writes_no_checkpoint_and_prints_nothing(tmp_path, capfd):
     assert {path.name for path in other.iterdir()} == {"checkpoint-3", "checkpoint-6"}
 
 
-def test_the_trainer_s_own_metric_is_used(tmp_path):
-    one = HuggingFaceLearner(trainer(metric_for_best_model="accuracy", greater_is_better=True))
-    assert one.pull() == one.trainer.evaluate()["eval_accuracy"]
-
-
-def test_a_callback_that_stops_ends_the_learner():
+def test_the_trainer_s_own_metric_is_used_and_a_callback_that_stops_ends_the_learner():
     class Stop(transformers.TrainerCallback):
         def on_step_end(self, args, state, control, **more):
             control.should_training_stop |= state.global_step == 7
 
-    one = learner()
+    one = HuggingFaceLearner(trainer(metric_for_best_model="accuracy", greater_is_better=True))
     one.trainer.add_callback(Stop())
-    one.pull()
-    with pytest.raises(StopIteration):
-        one.pull()
+    assert one.pull() == one.trainer.evaluate()["eval_accuracy"]
+    refuses(StopIteration, "", one.pull)
     assert one.steps == 1
 
 
@@ -175,8 +158,8 @@ def adapted(seed):
     return learner(lora=True, seed=seed % 2**31)
 
 
-@pytest.mark.parametrize("build", [adapted, sft])
-def test_a_restored_adapter_is_the_same_bit_for_bit(build):
+@pytest.mark.parametrize("build", [learner, lambda: learner(every=3), adapted, sft])
+def test_a_resumed_learner_is_the_same_bit_for_bit(build):
     is_exact(build)
 
 

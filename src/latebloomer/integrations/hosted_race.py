@@ -20,14 +20,9 @@ from latebloomer._util.atomic_files import make_folder
 from latebloomer.errors import LearnerError, SettingError, need_whole, require
 from latebloomer.integrations.library_learner import need_reported
 from latebloomer.policies.base import Policy
-from latebloomer.racing import settings
-from latebloomer.racing.journal import Place, files
+from latebloomer.racing import learner, race_state, settings, stopping, training_share
+from latebloomer.racing.journal import Place, files, listing
 from latebloomer.racing.journal.journal import EventLog
-from latebloomer.racing.journal.listing import names_folder
-from latebloomer.racing.learner import as_score
-from latebloomer.racing.race_state import RaceState, fresh_session
-from latebloomer.racing.stopping import Stopwatch
-from latebloomer.racing.training_share import units_of
 from latebloomer.racing.verdict.build import build_verdict
 from latebloomer.racing.verdict.verdict import Verdict
 from latebloomer.session import events
@@ -61,36 +56,36 @@ class HostedRace:
         need_several("n_trials", n_trials)
         if trainings is not None and full_steps is None:
             raise SettingError(f"trainings={trainings} also needs full_steps=, in results")
-        named = isinstance(journal, str | os.PathLike) and not names_folder(journal)
+        named = isinstance(journal, str | os.PathLike) and not listing.names_folder(journal)
         require(named, "journal", journal, "a file", "after a kill the race continues from it")
         self.place = Path(journal).absolute()
         self.names = tuple(f"trial {k}" for k in range(n_trials))
         arms = dict.fromkeys(self.names)
-        units = units_of(arms, budget, horizon, trainings, full_steps, full_steps)
+        units = training_share.units_of(arms, budget, horizon, trainings, full_steps, full_steps)
         own = {"seed": seed, "maximize": maximize, "min_pulls": min_pulls, "trainings": trainings}
         self.settings = settings.settings_of(policy, **units, **own)
         self._policy = policy  # as it was named
-        self._state: RaceState | None = None
+        self._state: race_state.RaceState | None = None
         self._journal: EventLog | None = None
         self._seen: set[int | None] = set()  # arms whose trials were met in this process
         self._warned: set[int | None] = set()  # arms, and None for the race
-        need_phases(fresh_session(self.settings, self.names))
+        need_phases(race_state.fresh_session(self.settings, self.names))
 
     # --- the journal ---
 
     @property
-    def state(self) -> RaceState:
+    def state(self) -> race_state.RaceState:
         """The race so far; the journal is read, or made, at the first use."""
         if self._state is None:
             self._state = self._taken_up()
-            self._clock = Stopwatch(self._state.elapsed)
+            self._clock = stopping.Stopwatch(self._state.elapsed)
             if self._state.session.over:
                 self.close()
             else:
                 self.record(events.Began(settings.process_name(), settings.versions()))
         return self._state
 
-    def _taken_up(self) -> RaceState:
+    def _taken_up(self) -> race_state.RaceState:
         if settings.holds_race(self.place):
             settings.need_same_settings(self.place, self.settings, self._policy)
             was, now = len(settings.race_in(self.place).names), {"n_trials": len(self.names)}
@@ -100,7 +95,7 @@ class HostedRace:
             make_folder(self.place.parent)
             created = events.Created(uuid.uuid4().hex[:12], self.settings.as_dict(), self.names)
             self._journal = files.create(self.place, created)
-        return RaceState.replayed(self._journal.read(), self._policy)
+        return race_state.RaceState.replayed(self._journal.read(), self._policy)
 
     @property
     def session(self) -> Session:
@@ -156,7 +151,7 @@ class HostedRace:
         """Take the n-th result of a trial and return what the trial does next."""
         known = self.session.pulls_of(arm)
         try:
-            value = as_score(score)
+            value = learner.as_score(score)
         except LearnerError as error:
             self.leave(arm, events.FAILED, f"pull {n}: {error}")
             return END

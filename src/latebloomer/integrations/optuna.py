@@ -25,13 +25,11 @@ from latebloomer.errors import SettingError, require
 from latebloomer.integrations.hosted_race import need_phases, need_several
 from latebloomer.integrations.library_learner import base_class, library
 from latebloomer.policies.base import Policy
-from latebloomer.racing.api import race
-from latebloomer.racing.journal import RACES, RESUME, Place, files
-from latebloomer.racing.journal.listing import names_folder
+from latebloomer.racing import api, training_share
+from latebloomer.racing.journal import RACES, RESUME, Place, files, listing
 from latebloomer.racing.race_state import Callback, RaceState, RaceView, check_callbacks
 from latebloomer.racing.runners.local import LocalRunner
 from latebloomer.racing.settings import holds_race, need_same, race_in
-from latebloomer.racing.training_share import declared
 from latebloomer.racing.verdict.verdict import Verdict
 from latebloomer.session import events
 from latebloomer.session.learner_view import DROPPED
@@ -99,7 +97,8 @@ class TunerLearner:
         seed: int | None = None,
     ) -> None:
         self._optuna = library("optuna", "tuners", "optuna")
-        need_function(objective, "it returns the trial's value")
+        why = "it returns the trial's value"
+        require(callable(objective), "objective", objective, "a function of a trial", why)
         if study is None:
             sampler = sampler or self._optuna.samplers.TPESampler(seed=seed)
             study = self._optuna.create_study(sampler=sampler, direction=direction)
@@ -144,11 +143,6 @@ def need_one_direction(study: Any) -> None:
     """Raise a `SettingError` if a study has several objectives."""
     if len(study.directions) > 1:
         raise SettingError(f"the study has {len(study.directions)} directions, but a race needs 1")
-
-
-def need_function(objective: Any, why: str) -> None:
-    """Raise a `SettingError` if an objective cannot be called."""
-    require(callable(objective), "objective", objective, "a function of a trial", why)
 
 
 # --- a race inside a study ---
@@ -224,7 +218,8 @@ def race_study(
     """
     optuna = library("optuna", "studies", "optuna")
     need_one_direction(study)
-    need_function(objective, "it yields a value for each step of its training")
+    why = "it yields a value for each step of its training"
+    require(callable(objective), "objective", objective, "a function of a trial", why)
     need_several("n_configs", n_configs)
     for given in settings.keys() & {"maximize", "if_exists"}:
         raise SettingError(f"{given} is given, but it follows from the study: remove it")
@@ -235,14 +230,14 @@ def race_study(
     key = f"{KEY}:{name}"
     builders = _builders(optuna, study, objective, key, n_configs)
     trials = [builder.trial for builder in builders]
-    if names_folder(journal):  # the file is named after the study and the race
+    if listing.names_folder(journal):  # the file is named after the study and the race
         words = re.sub(r"[^\w.-]+", "-", f"{study.study_name}-{name}")
         journal = make_folder(Path(str(journal))) / f"{words}.db"
     known = study.user_attrs.get(key)
     if known is not None:
         _need_journal(study, trials, known, journal, settings.get("policy"))
     mirror = StudyMirror(optuna, study, trials, key)
-    return race(
+    return api.race(
         {f"trial {builder.trial.number}": builder for builder in builders},
         trainings=trainings, journal=journal, maximize=study.direction.name == "MAXIMIZE",
         if_exists="error" if known is None else RESUME,
@@ -256,7 +251,7 @@ class TrialBuilder:
     def __init__(self, objective: Callable[[Any], Any], trial: Any, built: Any = None) -> None:
         self._objective, self.trial = objective, trial
         self._built = built  # for the first call
-        self.full_steps = declared(objective)
+        self.full_steps = training_share.declared(objective)
 
     def __call__(self) -> Any:
         built, self._built = self._built, None

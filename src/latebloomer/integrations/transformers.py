@@ -99,7 +99,19 @@ class HuggingFaceLearner(base.LibraryLearner):
         every: int | None = None,
     ) -> None:
         self._library, self._torch = self._import(), self._import("torch")
-        _check(self._library, trainer, every)
+        base.need_kind(isinstance(trainer, self._library.Trainer), "trainer", trainer, "a Trainer")
+        if trainer.model_init is not None:
+            raise LearnerError(
+                "The trainer makes a model for each pull: give model, not model_init"
+            )
+        if every is not None:
+            base.at_least_1("every", every, "it is the number of optimizer steps in a step")
+        elif trainer.args.max_steps > 0:
+            raise SettingError("The trainer counts max_steps. Say how many a step has: every=50.")
+        if trainer.args.load_best_model_at_end:
+            raise SettingError(
+                "remove load_best_model_at_end: a pull continues from the latest model"
+            )
         self._need_valid(trainer.eval_dataset)
         self.trainer = trainer
         named = metric or trainer.args.metric_for_best_model or "loss"
@@ -210,16 +222,3 @@ def _lengths(trainer: Any) -> tuple[int, int]:
         return 0, args.max_steps
     epoch = max(1, ceil(len(trainer.get_train_dataloader()) / args.gradient_accumulation_steps))
     return epoch, ceil(args.num_train_epochs * epoch)
-
-
-def _check(transformers: Any, trainer: Any, every: Any) -> None:
-    """Raise a `LearnerError` or a `SettingError` for what cannot race."""
-    base.need_kind(isinstance(trainer, transformers.Trainer), "trainer", trainer, "a Trainer")
-    if trainer.model_init is not None:
-        raise LearnerError("The trainer makes a model for each pull: give model, not model_init")
-    if every is not None:
-        base.at_least_1("every", every, "it is the number of optimizer steps in a step")
-    elif trainer.args.max_steps > 0:
-        raise SettingError("The trainer counts max_steps. Say how many a step has: every=50.")
-    if trainer.args.load_best_model_at_end:
-        raise SettingError("remove load_best_model_at_end: a pull continues from the latest model")

@@ -193,8 +193,8 @@ def draw_axes(view: View) -> str:
         shapes.append(_text("0", y, f"{value:.6g}", "tick end", 'dx="-8" dy="4"'))
     for value in ticks(0.0, view.longest, 5):
         if value == int(value):
-            at = view.x(value)
-            shapes.append(_text(at, "100%", f"{value:,.0f}", "tick middle", 'dy="18"'))
+            number = f"{value:,.0f}"
+            shapes.append(_text(view.x(value), "100%", number, "tick middle", 'dy="18"'))
     return "".join([*shapes, '<line class="axis" x2="100%" y1="100%" y2="100%"/>'])
 
 
@@ -393,9 +393,6 @@ def _heights(values: Sequence[object]) -> tuple[list[float], tuple[str, str]]:
 def _axis(x: float, name: str, ends: tuple[str, str]) -> str:
     anchor = "" if x == 0 else "end" if x == 1 else "middle"
     at = _percent(x)
-    texts = ((name, "-22", ""), (ends[0], "100%", "16"), (ends[1], "0", "-6"))
-    shape = f'<line class="axis" x1="{at}" x2="{at}" y2="100%"/>'
-    for text, y, dy in texts:
-        start = f'<text x="{at}" y="{y}" dy="{dy}" class="tick {anchor}">'
-        shape += f"{start}{escape(shortened(text, 18))}</text>"
-    return shape
+    texts = ((name, "-22", ""), (ends[0], "100%", 'dy="16"'), (ends[1], "0", 'dy="-6"'))
+    words = [_text(at, y, shortened(text, 18), f"tick {anchor}", dy) for text, y, dy in texts]
+    return "".join([f'<line class="axis" x1="{at}" x2="{at}" y2="100%"/>', *words])

@@ -71,7 +71,8 @@ class Progress:
         self.race, self.mode = race, display_mode() if show else "silent"
         self._prints_verdict = show != WHILE_RUNNING
         self.curves = defaultdict[int, ThinnedCurve](lambda: ThinnedCurve(WIDTH))  # by arm
-        self.rows, self.phase = race.learners(), race.session.phase
+        self.rows = race.learners() if show else []
+        self.phase = race.session.phase
         self.waiting = ""  # for which learners, if a pull is long
         self._waited_for: tuple[int, ...] = ()
         self._running: events.PullStarted | None = None  # read by another thread

@@ -123,7 +123,16 @@ def continue_race(
         state = RaceState.replayed(opened.read(), policy)
         settings, shown = state.settings, Progress(state, progress)
         made = contract.recorded_runner(settings.runner) if made is None else made
-        learners = with_new_learners(learners, add, state)
+        if add is not None and not isinstance(add, Mapping):
+            raise SettingError(f"add={add!r}, but add must be a dict of names and learners")
+        for name in add or {}:  # which may also be among the learners, if the call is repeated
+            if name in state.created.names:
+                raise SettingError(
+                    f"add={{{name!r}: ...}}, but {name!r} is in this race already. A new learner "
+                    f"needs its own name, other than {', '.join(state.names)}."
+                )
+        if isinstance(learners, Mapping):
+            learners = {**learners, **(add or {})}
         described = asked.described(learners)
         asked.need_same_learners(journal, settings.learner_settings or {}, described)
         extension = plan_extension(state, learners, add, **more)
@@ -270,25 +279,6 @@ class Extension(NamedTuple):
     revived: tuple[int, ...] = ()  # arms that had been dropped and race again
     shares: Mapping[str, Share] = {}  # fraction of a full training per pull; none: one step
     why: str = ""  # what happens now, in words
-
-
-def with_new_learners(
-    learners: Mapping[str, Given], add: Mapping[str, Given] | None, race: RaceState
-) -> Mapping[str, Given]:
-    """Return the learners of a race together with those to add, which may stand in both.
-
-    A learner that joined before, by a call that was stopped and is repeated, is not added again.
-    """
-    added = {} if add is None else add
-    if not isinstance(added, Mapping):
-        raise SettingError(f"add={added!r}, but add must be a dict of names and learners")
-    for name in added:
-        if name in race.created.names:
-            raise SettingError(
-                f"add={{{name!r}: ...}}, but {name!r} is in this race already. A new learner "
-                f"needs its own name, other than {', '.join(race.names)}."
-            )
-    return {**learners, **added} if isinstance(learners, Mapping) else learners
 
 
 def plan_extension(

@@ -92,11 +92,11 @@ def plot(
     require(bool(results.cells), "results", results.cells, "of at least one run", "there are none")
     pyplot = extra("matplotlib.pyplot", "plots", "plots")
     panels = list(YLABELS) if what == "both" else [what]
-    made, axes = None, [ax] if hasattr(ax, "plot") else ax
+    made = None
     if ax is None:
         size = (6.4 * len(panels), 4.2)
-        made, axes = pyplot.subplots(1, len(panels), figsize=size, layout="constrained")
-        axes = axes if what == "both" else [axes]
+        made, ax = pyplot.subplots(1, len(panels), figsize=size, layout="constrained")
+    axes = [ax] if hasattr(ax, "plot") else ax
     require(len(axes) == len(panels), "ax", ax, f"{len(panels)} axes", "one for each panel")
     for panel, axis in zip(panels, axes, strict=True):
         _draw(results, panel, log and panel == "error", axis)
@@ -163,10 +163,9 @@ def _curves(results: Results, what: str, log: bool, ax: Axes) -> None:
         bounds = [row[f"{what}_high"] for row in unseen]
         _bounds([row["budget"] for row in unseen], bounds, color, ax)
         ends.append((value[-1] if seen[-1] else bounds[-1], title(label), color))
-    low_end, high_end = results.budgets[0], results.budgets[-1]
-    within = [horizon for horizon, _ in results.changes if low_end <= horizon <= high_end]
-    for horizon in within if len(within) <= MOST_CHANGES else within[-1:]:
-        ax.axvline(horizon, color="0.4", linestyle="--", linewidth=0.9, zorder=0)
+    within = [at for at, _ in results.changes if results.budgets[0] <= at <= results.budgets[-1]]
+    for at in within if len(within) <= MOST_CHANGES else within[-1:]:
+        ax.axvline(at, color="0.4", linestyle="--", linewidth=0.9, zorder=0)
     plain_ticks(results.budgets, ax)
     label_ends(ax, ends)
 

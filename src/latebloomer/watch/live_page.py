@@ -29,8 +29,7 @@ from latebloomer.racing.journal import listing
 from latebloomer.racing.journal.journal import Entry
 from latebloomer.racing.race_state import RaceState
 from latebloomer.racing.run_race import JournalFollower
-from latebloomer.racing.verdict.build import assess, build_verdict
-from latebloomer.racing.verdict.pictures import page_data, resume_code, shown_settings
+from latebloomer.racing.verdict import build, pictures
 from latebloomer.session import events
 
 INTERVAL = 0.5  # seconds between two reads of a journal
@@ -185,15 +184,14 @@ class RaceFolder:
 
     def races(self) -> list[listing.ListedRace]:
         """Return the races that run, then the others, the latest first."""
-        found = [race for path in self.journals() if (race := self._listed(path)) is not None]
+        found = []
+        for path in self.journals():
+            race = self._glance(path, listing.written_at(path))
+            if race is not None and race.state in (RUNNING, INTERRUPTED):  # a kill writes nothing
+                race = replace(race, state=listing.running_or_interrupted(path))
+            found += [race] if race is not None else []
         places = {state: place - len(COLORS) for place, state in enumerate(COLORS)}
         return sorted(found, key=lambda race: (places.get(race.state, 0), -race.written))
-
-    def _listed(self, path: Path) -> listing.ListedRace | None:
-        race = self._glance(path, listing.written_at(path))
-        if race is not None and race.state in (RUNNING, INTERRUPTED):  # a kill writes nothing
-            return replace(race, state=listing.running_or_interrupted(path))
-        return race
 
     def page(self, path: Path) -> RacePage | None:
         """Return a race as far as its journal was read, a part each time; None if it cannot be."""
@@ -358,7 +356,7 @@ class FollowedRace:
             raise JournalError(self.wrong or f"no race has started in {self.path.name} yet")
         if state.verdict is not None and self.caught_up:
             if self._finished is None:
-                page = page_data(build_verdict(state, self.path), FINISHED)
+                page = pictures.page_data(build.build_verdict(state, self.path), FINISHED)
                 self._finished = self._with_events(page)
             return self._finished
         session, stage = state.session, listing.running_or_interrupted(self.path)
@@ -372,8 +370,8 @@ class FollowedRace:
             page = self._page_without_scores(state, stage)
         else:
             self._assess(state)
-            verdict = build_verdict(state, self.path, self._assessment)
-            page = page_data(verdict, stage, self._curves)
+            verdict = build.build_verdict(state, self.path, self._assessment)
+            page = pictures.page_data(verdict, stage, self._curves)
         if not self.caught_up or self.wrong:
             reading = f"Reading the journal, up to pull {session.spent:,} so far."
             page = replace(page, why=self.wrong or reading)
@@ -390,7 +388,7 @@ class FollowedRace:
             return
         grown = spent >= GROWN * self._assessment.get("assessed_at", 0) + 1
         if self.caught_up and now >= self._next_assessment and grown:
-            self._assessment = assess(state)
+            self._assessment = build.assess(state)
             self._next_assessment = now + (1 + SHARE) * (perf_counter() - now)
 
     def _page_without_scores(self, state: RaceState, stage: str) -> RacePage:
@@ -402,8 +400,8 @@ class FollowedRace:
             learners=state.learners(), curves=self._curves, spent=session.spent,
             budget=max(1, session.budget), horizon=session.horizon,
             higher_is_better=session.maximize, started=state.started, seconds=state.elapsed,
-            settings=shown_settings(settings.as_dict(), settings.rule),
-            resume_code=resume_code(self.path),
+            settings=pictures.shown_settings(settings.as_dict(), settings.rule),
+            resume_code=pictures.resume_code(self.path),
         )  # fmt: skip
 
 

@@ -20,20 +20,15 @@ from latebloomer import errors
 from latebloomer._util.text import span_of_time
 from latebloomer.core.ledger import ANY
 from latebloomer.integrations.library_learner import at_least_1, own_folder
-from latebloomer.integrations.sklearn import splits, training
-from latebloomer.integrations.sklearn.scoring import Notes, metrics_of
+from latebloomer.integrations.sklearn import scoring, splits, training
 from latebloomer.integrations.sklearn.sklearn_learner import SklearnLearner, model_format
 from latebloomer.policies.registry import policy_for
-from latebloomer.racing.api import race, resume
-from latebloomer.racing.journal import JournalFile
-from latebloomer.racing.journal.listing import names_folder
+from latebloomer.racing import api, progress, training_share
+from latebloomer.racing.journal import JournalFile, listing
 from latebloomer.racing.learner import seed_of
-from latebloomer.racing.progress import print_aside
 from latebloomer.racing.race_state import Callback, RaceView
-from latebloomer.racing.runners.contract import Runner
-from latebloomer.racing.runners.local import LocalRunner
+from latebloomer.racing.runners import contract, local
 from latebloomer.racing.settings import need_same, race_in
-from latebloomer.racing.training_share import FEWEST
 from latebloomer.racing.verdict.verdict import Verdict
 from latebloomer.session.events import Event, ScoreReported
 
@@ -50,9 +45,6 @@ PASSED_ON = ("winner_share", "min_pulls", "stop")  # settings that `race` takes 
 EXTENDS = ("budget", "trainings", "seconds")  # a larger one extends the race of a journal
 
 
-Estimators = dict[str, Any]  # by name
-
-
 class NoneLearns(errors.AllFailed, ValueError, TypeError):
     """Every estimator has failed; the text has the reason of each.
 
@@ -63,8 +55,9 @@ class NoneLearns(errors.AllFailed, ValueError, TypeError):
 class SearchRace:
     """The learners of one search, all on the same splits, and what became of them."""
 
-    def __init__(self, search: Any, estimators: Estimators, X: Any, y: Any, given: Any) -> None:
-        self.estimators, self.metrics = estimators, metrics_of(search)
+    def __init__(self, search: Any, estimators: Any, X: Any, y: Any, given: Any) -> None:
+        self.estimators: dict[str, Any] = estimators
+        self.metrics = scoring.metrics_of(search)
         self._X, self._y = X, y = splits.checked_data(search, X, y)
         self._search, self._given = search, given
         self._params, scored, split = splits.routed_params(search, given, estimators, X)
@@ -88,7 +81,8 @@ class SearchRace:
         if search.journal is not None:
             folder = Path(f"{os.fspath(search.journal)}.scores")
         self.notes = {
-            name: Notes(folder and folder / f"{k}.json") for k, name in enumerate(estimators)
+            name: scoring.Notes(folder and folder / f"{k}.json")
+            for k, name in enumerate(estimators)
         }
         # Not trained, to ask what their steps are.
         self.examples = {name: self._learner(name, self._folds)() for name in estimators}
@@ -99,10 +93,10 @@ class SearchRace:
     def has_journal(self) -> bool:
         """True if the race of a journal is resumed."""
         journal = self._search.journal
-        return journal is not None and not names_folder(journal) and Path(journal).exists()
+        return journal is not None and not listing.names_folder(journal) and Path(journal).exists()
 
     @cached_property
-    def runner(self) -> Runner:
+    def runner(self) -> contract.Runner:
         """Where pulls run: here for one job, on Ray for several; -1 means all cores."""
         n_jobs = self._search.n_jobs
         jobs = 1 if n_jobs is None else errors.need_whole("n_jobs", n_jobs)
@@ -110,7 +104,7 @@ class SearchRace:
                 "it is how many estimators train at once; -1 means all cores")  # fmt: skip
         jobs = joblib.effective_n_jobs(jobs)
         if jobs == 1:
-            return LocalRunner(retries=0)
+            return local.LocalRunner(retries=0)
         from latebloomer.racing.runners.ray_runner import RayRunner
 
         return RayRunner(cores=jobs, retries=0)
@@ -177,10 +171,10 @@ class SearchRace:
             advice = "Give the same settings to resume it, or another journal."
             need_same(search.journal, self._recorded, passed_on, advice)
             asked = {name: self.budget[name] for name in EXTENDS if name in self.budget}
-            return resume(search.journal, self._factories(), **asked, **how)
+            return api.resume(search.journal, self._factories(), **asked, **how)
         ranges = {self.metrics.range_of(one) for one in self.estimators.values()}
         try:
-            return race(
+            return api.race(
                 self._factories(), **self.budget, **passed_on, **how, journal=search.journal,
                 seed=self.seed, score_range=ranges.pop() if len(ranges) == 1 else None,
             )  # fmt: skip
@@ -202,10 +196,8 @@ class SearchRace:
         given = {name: getattr(search, name) for name in EXTENDS}
         named = [f"{name}={value}" for name, value in given.items() if value is not None]
         if len(named) > 1:
-            raise errors.SettingError(
-                f"{' and '.join(named)}, but a search has one budget: trainings=3 (full "
-                "trainings), budget=2000 (pulls) or seconds=600 (time)"
-            )
+            one = "trainings=3 (full trainings), budget=2000 (pulls) or seconds=600 (time)"
+            raise errors.SettingError(f"{' and '.join(named)}, but a search has one budget: {one}")
         if search.budget is not None:
             return self._in_pulls()
         errors.require(search.horizon is None, "horizon", search.horizon, "omitted without budget",
@@ -233,7 +225,7 @@ class SearchRace:
         pulls = most if search.seconds is not None else min(most, max(few, ceil(wanted)))
         steps = [one.full_steps for one in self.examples.values() if not one.in_one_step]
         shortest = min(steps, default=pulls)
-        return shortest if FEWEST <= shortest < pulls else pulls
+        return shortest if training_share.FEWEST <= shortest < pulls else pulls
 
     @cached_property
     def full_steps(self) -> dict[str, int]:
@@ -261,11 +253,9 @@ class SearchRace:
         errors.need_number("trainings", trainings)
         left = trainings - len(costs)
         if left < 0 or (others and not left > 0):
-            raise errors.BudgetError(
-                f"trainings={trainings:g} leaves nothing for the race: one full training each is "
-                f"reserved for {', '.join(costs)}. Give {'more than ' * bool(others)}"
-                f"{len(costs)}, set refit=False, or set extra_refit=True to refit on top of it."
-            )
+            reserved = f"one full training each is reserved for {', '.join(costs)}"
+            needed = f"{'more than ' * bool(others)}{len(costs)}"
+            raise _nothing_left(f"trainings={trainings:g}", reserved, needed)
         return float(left + whole / self.pulls_per_training)
 
     def _in_pulls(self) -> tuple[dict[str, Any], str]:
@@ -275,11 +265,8 @@ class SearchRace:
         if self._refit_is_inside:
             reserved = horizon or _refit_pulls(search.policy, len(self.estimators), budget)
             if reserved >= budget:
-                raise errors.BudgetError(
-                    f"budget={budget} leaves nothing for the race: refit=True reserves {reserved} "
-                    "pulls to refit the winner. Give more, set refit=False, or set "
-                    "extra_refit=True to refit on top of the budget."
-                )
+                why = f"refit=True reserves {reserved} pulls to refit the winner"
+                raise _nothing_left(f"budget={budget}", why, "more")
         # No learner is trained further than the refit, and all are compared where that ends.
         level = horizon or reserved or None
         asked: dict[str, Any] = {"budget": budget - reserved, "horizon": level}
@@ -302,7 +289,7 @@ class SearchRace:
             seconds = OVERTIME * left
         if search.verbose:
             about = span_of_time(steps * pace)
-            print_aside(f"refitting {name} on all {self.rows:,} rows, about {about}")
+            progress.print_aside(f"refitting {name} on all {self.rows:,} rows, about {about}")
         until = perf_counter() + seconds
         chunk = steps if seconds == inf else -(-steps // CHUNKS)
         if steps * pace <= seconds:
@@ -326,6 +313,11 @@ class SearchRace:
         if not search.extra_refit:
             return int(search.budget - self.budget["budget"])
         return pulls if search.horizon is None else horizon
+
+
+def _nothing_left(given: str, reserved: str, needed: str) -> errors.BudgetError:
+    cure = f"Give {needed}, set refit=False, or set extra_refit=True to refit on top of it."
+    return errors.BudgetError(f"{given} leaves nothing for the race: {reserved}. {cure}")
 
 
 class RefitReserve:

@@ -5,18 +5,21 @@ from __future__ import annotations
 import copy
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any, Self
 
-from sklearn.base import BaseEstimator, MetaEstimatorMixin
+import numpy as np
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier, is_regressor
+from sklearn.model_selection import ParameterGrid, ParameterSampler
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from latebloomer.errors import Interrupted, need_whole, require
-from latebloomer.integrations.sklearn import candidates, scoring, splits, training
+from latebloomer._util.text import NAME, brief
+from latebloomer.errors import Interrupted, LearnerError, SettingError, need_whole, require
+from latebloomer.integrations.sklearn import scoring, splits, training
 from latebloomer.integrations.sklearn.scoring import Table
 from latebloomer.integrations.sklearn.search_race import SearchRace
 from latebloomer.racing.progress import print_aside
@@ -36,6 +39,9 @@ except ImportError:  # before scikit-learn 1.9
         return method
 
 
+ALL = "all"  # candidates of a grid
+
+
 def _best_has(method: str) -> Callable[[Any], bool]:
     """Return a check of whether the best estimator (before `fit`: every one) has a method."""
 
@@ -45,6 +51,21 @@ def _best_has(method: str) -> Callable[[Any], bool]:
         return all(hasattr(model, method) for model in models)
 
     return check
+
+
+def _of_best(name: str, summary: str) -> Any:
+    """Return a method that calls the best estimator's, if it has one."""
+
+    def method(self: Any, X: Any) -> Any:
+        return getattr(self._best(), name)(X)
+
+    method.__name__, method.__doc__ = name, summary
+    return available_if(_best_has(name))(method)
+
+
+def _kept_by_best(name: str, summary: str) -> Any:
+    """Return a property with the value that the best estimator has."""
+    return property(lambda self: getattr(self._best(), name), doc=summary)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)  # `__init__` only sets attributes, as it must
@@ -216,30 +237,11 @@ class BaseRaceSearch(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator, AB
 
     # --- the best estimator's methods ---
 
-    @available_if(_best_has("predict"))  # type: ignore[untyped-decorator]
-    def predict(self, X: Any) -> Any:
-        """Predict with the best estimator."""
-        return self._best().predict(X)
-
-    @available_if(_best_has("predict_proba"))  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: Any) -> Any:
-        """Return class probabilities of the best estimator."""
-        return self._best().predict_proba(X)
-
-    @available_if(_best_has("predict_log_proba"))  # type: ignore[untyped-decorator]
-    def predict_log_proba(self, X: Any) -> Any:
-        """Return logarithms of class probabilities of the best estimator."""
-        return self._best().predict_log_proba(X)
-
-    @available_if(_best_has("decision_function"))  # type: ignore[untyped-decorator]
-    def decision_function(self, X: Any) -> Any:
-        """Return the best estimator's decision function."""
-        return self._best().decision_function(X)
-
-    @available_if(_best_has("transform"))  # type: ignore[untyped-decorator]
-    def transform(self, X: Any) -> Any:
-        """Transform with the best estimator."""
-        return self._best().transform(X)
+    predict = _of_best("predict", "Predict with the best estimator.")
+    predict_proba = _of_best("predict_proba", "Return class probabilities of the best estimator.")
+    predict_log_proba = _of_best("predict_log_proba", "Return logarithms of class probabilities.")
+    decision_function = _of_best("decision_function", "Return its decision function.")
+    transform = _of_best("transform", "Transform with the best estimator.")
 
     @available_if(_best_has("score"))  # type: ignore[untyped-decorator]
     def score(self, X: Any, y: Any = None, **params: Any) -> float:
@@ -257,20 +259,11 @@ class BaseRaceSearch(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator, AB
         check_is_fitted(self)
         return self.best_estimator_
 
-    @property
-    def classes_(self) -> Any:
-        """The classes, if the estimators are classifiers."""
-        return self._best().classes_
-
-    @property
-    def n_features_in_(self) -> int:
-        """Number of columns in `fit`."""
-        return self._best().n_features_in_
-
-    @property
-    def feature_names_in_(self) -> Any:
-        """Names of the columns in `fit`, if they had any."""
-        return self._best().feature_names_in_
+    classes_ = _kept_by_best("classes_", "The classes, if the estimators are classifiers.")
+    n_features_in_ = _kept_by_best("n_features_in_", "Number of columns in `fit`.")
+    feature_names_in_ = _kept_by_best(
+        "feature_names_in_", "Names of the columns, if they had any."
+    )
 
 
 class FitTasks:
@@ -372,7 +365,7 @@ class RaceSearchCV(BaseRaceSearch):
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return all settings; with `deep` also `name` and `name__setting` of every estimator."""
         params: dict[str, Any] = super().get_params(deep=False)
-        for name, estimator in candidates.named_estimators(self.estimators) if deep else []:
+        for name, estimator in named_estimators(self.estimators) if deep else []:
             params[name] = estimator
             if hasattr(estimator, "get_params") and not isinstance(estimator, type):
                 inner = estimator.get_params(deep=True)
@@ -383,18 +376,16 @@ class RaceSearchCV(BaseRaceSearch):
         """Set settings, whole estimators by name, or an estimator's by `name__setting`."""
         if "estimators" in params:
             self.estimators = params.pop("estimators")
-        for name in {name for name, _ in candidates.named_estimators(self.estimators)} & set(
-            params
-        ):
-            self.estimators = candidates.with_replaced(self.estimators, name, params.pop(name))
+        for name in dict(named_estimators(self.estimators)).keys() & params.keys():
+            self.estimators = with_replaced(self.estimators, name, params.pop(name))
         super().set_params(**params)
         return self
 
     def _given(self) -> dict[str, Any]:
-        return dict(candidates.named_estimators(self.estimators))
+        return dict(named_estimators(self.estimators))
 
     def _raced(self) -> dict[str, Any]:
-        return candidates.checked_estimators(self.estimators, set(self.get_params(deep=False)))
+        return checked_estimators(self.estimators, set(self.get_params(deep=False)))
 
     def _publish(self, verdict: Verdict, raced: SearchRace) -> Table:
         self.results_ = scoring.results_table(verdict, raced)
@@ -464,10 +455,8 @@ class RaceRandomSearchCV(BaseRaceSearch):
 
     def _raced(self) -> dict[str, Any]:
         training.model_class(self.estimator)  # raises an error unless it is an estimator
-        self._candidates = candidates.drawn_params(
-            self.param_distributions, self.n_iter, self.random_state
-        )
-        return candidates.with_params(self.estimator, self._candidates)
+        self._candidates = drawn_params(self.param_distributions, self.n_iter, self.random_state)
+        return with_params(self.estimator, self._candidates)
 
     def _publish(self, verdict: Verdict, raced: SearchRace) -> Table:
         self.cv_results_ = scoring.cv_results_table(verdict, raced, self._candidates)
@@ -477,3 +466,140 @@ class RaceRandomSearchCV(BaseRaceSearch):
     def best_params_(self) -> dict[str, Any]:
         """Settings of the best candidate."""
         return dict(self.cv_results_["params"][self.best_index_])
+
+
+# --- estimators as a dict, a list of pairs or a bare list, and their names ---
+
+
+def named_estimators(estimators: Any) -> list[tuple[str, Any]]:
+    """Return names and estimators in whatever form they are given; bare ones get their class's.
+
+    >>> from sklearn.naive_bayes import BernoulliNB, GaussianNB
+    >>> [name for name, _ in named_estimators([GaussianNB(), BernoulliNB(), BernoulliNB(alpha=2)])]
+    ['gaussiannb', 'bernoullinb-1', 'bernoullinb-2']
+    """
+    if isinstance(estimators, Mapping):
+        return list(estimators.items())
+    if not isinstance(estimators, list | tuple):
+        return []
+    if all(isinstance(item, tuple) and len(item) == 2 for item in estimators):
+        return list(estimators)
+    kinds = [type(item).__name__.lower() for item in estimators]
+    names = [
+        f"{kind}-{kinds[: k + 1].count(kind)}" if kinds.count(kind) > 1 else kind
+        for k, kind in enumerate(kinds)
+    ]
+    return list(zip(names, estimators, strict=True))
+
+
+def with_replaced(estimators: Any, name: str, new: Any) -> Any:
+    """Return the same collection with another estimator under a name; the given one stays."""
+    pairs = [(key, new if key == name else old) for key, old in named_estimators(estimators)]
+    if isinstance(estimators, Mapping):
+        return dict(pairs)
+    if all(isinstance(item, tuple) for item in estimators):
+        return pairs
+    return [estimator for _, estimator in pairs]
+
+
+def checked_estimators(estimators: Any, reserved: set[str]) -> dict[str, Any]:
+    """Return the estimators by name; raise an error unless all can race against each other."""
+    pairs = named_estimators(estimators)
+    require(len(pairs) >= 2, "estimators", estimators, "at least 2",
+            "a dict of names and estimators, a list of such pairs or of estimators")  # fmt: skip
+    names = [name for name, _ in pairs]
+    for name in names:
+        text = isinstance(name, str) and name.strip() and "__" not in name
+        if not text or name in reserved or names.count(name) > 1:
+            needed = "text without '__' that no other estimator or setting of the search has"
+            raise SettingError(f"an estimator is called {name!r}, but a name must be {needed}")
+    for name, estimator in pairs:
+        try:
+            training.model_class(estimator)
+        except LearnerError as error:
+            raise LearnerError(f"estimator {name!r}: {error}") from None
+    kinds = {name: _kind(estimator) for name, estimator in pairs}
+    if len(set(kinds.values())) > 1:
+        listed = ", ".join(f"{name} is a {kind}" for name, kind in kinds.items())
+        why = "but their scores must be comparable: race one kind at a time"
+        raise SettingError(f"estimators are of different kinds ({listed}), {why}")
+    return dict(pairs)
+
+
+def _kind(estimator: Any) -> str:
+    if is_classifier(estimator):
+        return "classifier"
+    return "regressor" if is_regressor(estimator) else "neither classifier nor regressor"
+
+
+# --- settings of one estimator ---
+
+
+def drawn_params(distributions: Any, n_iter: Any, random_state: Any) -> list[dict[str, Any]]:
+    """Return the settings that race: drawn as scikit-learn draws them, or a whole grid."""
+    spaces = [distributions] if isinstance(distributions, Mapping) else distributions
+    try:
+        lists = [{k: v for k, v in one.items() if not hasattr(v, "rvs")} for one in spaces]
+        size = len(ParameterGrid(lists))  # checks the lists
+    except (AttributeError, TypeError, ValueError) as error:
+        raise SettingError(
+            f"param_distributions={brief(distributions)}, but param_distributions must be a dict "
+            f"of settings and lists or distributions, or a list of such dicts: {error}"
+        ) from None
+    endless = sum(map(len, lists)) < sum(map(len, spaces))
+    require(not isinstance(n_iter, str) or (n_iter == ALL and not endless), "n_iter", n_iter,
+            "an integer, or 'all' of lists of values", "a distribution has no end")  # fmt: skip
+    wanted = size if n_iter == ALL else need_whole("n_iter", n_iter)
+    require(wanted >= 2, "n_iter", wanted, "at least 2", "with one there is nothing to choose")
+    require(endless or wanted <= size, "n_iter", wanted, f"at most {size}, or 'all'",
+            "there are no more settings in the lists")  # fmt: skip
+    return list(ParameterSampler(spaces, wanted, random_state=random_state))
+
+
+def with_params(estimator: Any, candidates: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return a clone of an estimator for each candidate, by the candidate's name."""
+    made = [clone(estimator).set_params(**clone(one, safe=False)) for one in candidates]
+    return dict(zip(candidate_names(candidates), made, strict=True))
+
+
+def candidate_names(candidates: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return a name for each candidate: its number, and the settings that vary, to 3 digits.
+
+    A long name is shortened in its settings' names, never in their values.
+
+    >>> candidate_names([{"net__alpha": 0.00123456, "net__beta": 1}, {"net__alpha": 1.0}])
+    ['#0 alpha=0.00123 beta=1', '#1 alpha=1']
+    >>> candidate_names([{"C": 1}, {"C": 10}])
+    ['#0 C=1', '#1 C=10']
+    """
+    settings = dict.fromkeys(name for one in candidates for name in one)
+    varying = [
+        name for name in settings if len({brief(one.get(name, ALL)) for one in candidates}) > 1
+    ]
+    ends = [name.rpartition("__")[2] for name in varying]
+    labels = {
+        name: end if ends.count(end) == 1 else name
+        for name, end in zip(varying, ends, strict=True)
+    }
+    return [
+        _fitted(f"#{k}", {labels[name]: _value(one[name]) for name in varying if name in one})
+        for k, one in enumerate(candidates)
+    ]
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, float | np.floating):
+        return f"{value:.3g}"
+    if hasattr(value, "get_params"):  # a step of a pipeline
+        return type(value).__name__
+    return value if isinstance(value, str) else brief(value)
+
+
+def _fitted(number: str, values: Mapping[str, str]) -> str:
+    """Return a name with labels as long as there is room for, and at least 3 characters."""
+    for room in range(max([3, *map(len, values)]), 2, -1):
+        short = (label if len(label) <= room else f"{label[: room - 1]}…" for label in values)
+        text = " ".join([number, *map("=".join, zip(short, values.values(), strict=True))])
+        if len(text) <= NAME:
+            break
+    return text

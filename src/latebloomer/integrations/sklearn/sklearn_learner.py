@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.base import is_classifier
 
 from latebloomer._util.text import reason_of
-from latebloomer.errors import LearnerError, SettingError, extra, require
+from latebloomer.errors import LearnerError, extra, require
 from latebloomer.integrations.sklearn import splits, training
 from latebloomer.integrations.sklearn.scoring import Metrics, Notes, Range, need_scoring
 
@@ -97,7 +97,11 @@ class SklearnLearner:
         for name, values in weights.items():
             splits.need_one_per_row(name, values, X)
         if isinstance(validation, tuple):
-            folds = [splits.Fold(X, y, *_checked_set(validation), weights)]
+            has_rows = len(validation) == 2 and splits.row_count(validation[1]) > 0
+            needed = "(X_val, y_val) with rows, a share of the rows or a splitter"
+            require(has_rows, "validation", validation, needed, "a score needs held-out rows")
+            held = splits.indexable_data(validation[0], validation[1], "y_val")
+            folds = [splits.Fold(X, y, *held, weights)]
         else:
             classifier = is_classifier(estimator)
             pairs = splits.split_rows(X, y, validation, classifier, seed, "validation", {})
@@ -178,16 +182,6 @@ class SklearnLearner:
             )
         for number, model in enumerate(self._models):
             model.restore(self._format.read(Path(folder), number), progress[number])
-
-
-def _checked_set(validation: tuple[Any, ...]) -> tuple[Any, Any]:
-    """Return the rows and targets of a validation set."""
-    if len(validation) != 2 or splits.row_count(validation[1]) == 0:
-        raise SettingError(
-            f"validation is a tuple of {len(validation)} or has no rows, but it must be "
-            "(X_val, y_val), a share of the rows or a splitter"
-        )
-    return splits.indexable_data(*validation, name="y_val")
 
 
 # --- checkpoints ---

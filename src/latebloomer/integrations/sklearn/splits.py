@@ -93,10 +93,8 @@ def _checked_split(split: Any, rows: int, name: str) -> Split:
         ) from None
     both = np.intersect1d(train, held)
     if both.size:
-        raise SettingError(
-            f"a split has row {both[0]} both to train on and to be scored on, but a score "
-            "must be taken on other rows"
-        )
+        said = f"a split has row {both[0]} both to train on and to be scored on"
+        raise SettingError(f"{said}: leave it out of one of them")
     return train, held
 
 
@@ -129,9 +127,8 @@ def seed_from(random_state: Any) -> int:
 def checked_data(search: Any, X: Any, y: Any) -> tuple[Any, Any]:
     """Return data whose rows can be picked by number, and the checked target."""
     if y is None:
-        raise SettingError(
-            f"{type(search).__name__} requires y to be passed, but the target y is None: fit(X, y)"
-        )
+        name = type(search).__name__
+        raise SettingError(f"{name} requires y to be passed, but the target y is None: fit(X, y)")
     X, y = indexable_data(X, y)
     y = y if hasattr(y, "shape") else np.asarray(y)
     if len(y.shape) == 2 and y.shape[1] == 1:
@@ -153,9 +150,8 @@ def need_one_per_row(name: str, values: Any, X: Any) -> None:
     """Raise a `SettingError` unless there is a value for each row."""
     count = row_count(values) if hasattr(values, "__len__") else 0
     if count != row_count(X):
-        raise SettingError(
-            f"{name} has {count} values, but there are {row_count(X)} rows: give one for each"
-        )
+        said = f"{name} has {count} values, but there are {row_count(X)} rows"
+        raise SettingError(f"{said}: give one for each")
 
 
 def take_rows(data: Any, rows: RowNumbers) -> Any:
@@ -206,13 +202,9 @@ def router_for(owner: Any, estimators: Mapping[str, Any], scorer: Any, cv: Any) 
     scores = MethodMapping().add(caller="score", callee="score").add(caller="fit", callee="score")
     router = MetadataRouter(owner=owner).add(scorer=scorer, method_mapping=scores)
     router.add(splitter=cv, method_mapping=splits)
-    routes = {_route(name): estimator for name, estimator in estimators.items()}
+    # By names that no part of the search has: an estimator may be called "scorer".
+    routes = {f"estimator {name}": estimator for name, estimator in estimators.items()}
     return router.add(**routes, method_mapping=fits)
-
-
-def _route(name: str) -> str:
-    """Return a name that no part of the search has: an estimator may be called "scorer"."""
-    return f"estimator {name}"
 
 
 def routed_params(
@@ -227,8 +219,8 @@ def routed_params(
         need_one_per_row(name, given[name], X)
     if routing_enabled():
         routed = process_routing(search, "fit", **given)
-        known = {name: name if _route(name) in routed else "estimator" for name in raced}
-        fit = {name: routed[_route(own)].fit for name, own in known.items()}
+        shared = routed.get("estimator estimator")
+        fit = {name: routed.get(f"estimator {name}", shared).fit for name in raced}
         return fit, routed.scorer.score, routed.splitter.split
     groups = {name: given.pop(name) for name in ("groups",) if name in given}
     weights = {name: given[name] for name in ("sample_weight",) if name in given}

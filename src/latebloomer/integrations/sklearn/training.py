@@ -373,10 +373,8 @@ def booster_model(model: Any) -> type[FoldModel] | None:
     params = model.get_params()
     early = next((name for name in boosters.STOPPING if params.get(name) is not None), None)
     if early is not None and found is not CatBoostModel:  # which has it only with an eval_set
-        raise LearnerError(
-            f"{type(model).__name__} has {early}={params[early]}, but in a race the race decides "
-            "when a learner stops: leave it out"
-        )
+        why = "but in a race the race decides when a learner stops: leave it out"
+        raise LearnerError(f"{type(model).__name__} has {early}={params[early]}, {why}")
     return None if params.get("boosting_type") == "rf" else found
 
 
@@ -396,10 +394,8 @@ def model_class(estimator: Any) -> type[FoldModel]:
         raise LearnerError(f"{name} is a class, but a learner needs an object: {name}()")
     model = last_step(estimator)
     if not hasattr(model, "get_params") or not hasattr(model, "fit"):
-        raise LearnerError(
-            f"{brief(estimator)} cannot be trained: it has no methods fit and get_params, as an "
-            "estimator of scikit-learn has"
-        )
+        why = "it has no methods fit and get_params, as an estimator of scikit-learn has"
+        raise LearnerError(f"{brief(estimator)} cannot be trained: {why}")
     if hasattr(model, "partial_fit"):
         return BatchModel
     return WarmStartModel if grows_by(model) else booster_model(model) or OneStepModel
@@ -419,10 +415,7 @@ def classes_of(estimator: Any, y: Any) -> Any:
         return [np.unique(column) for column in np.asarray(y).T]
     classes = unique_labels(y)
     if len(classes) < 2:
-        raise SettingError(
-            f"y has a single class, {classes[0]!r}, but a classifier needs at least 2 classes: "
-            "with one there is nothing to learn"
-        )
+        raise SettingError(f"y has a single class, {classes[0]!r}, but a classifier needs two")
     return classes
 
 

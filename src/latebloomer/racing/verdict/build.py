@@ -132,11 +132,11 @@ def _certified(session: Session, settings: Settings, seen: history.History) -> d
 
 def _reason(session: Session, settings: Settings) -> str:
     """Return why the race ended; after an early end the winner still gets its reserved pulls."""
-    text, budget = session.reason, settings.budget or 0
-    early = settings.stop is not None and session.winner is not None
+    budget, early = settings.budget or 0, settings.stop is not None and session.winner is not None
     if not (early and session.over and session.budget < budget):
-        return text
-    return f"{text}; {budget - session.budget:,} of {budget:,} were not needed to be certain"
+        return session.reason
+    unused = f"{budget - session.budget:,} of {budget:,} were not needed to be certain"
+    return f"{session.reason}; {unused}"
 
 
 def load_learner(race: RaceState, entries: list[Entry], states: SavedStates, name: str) -> Any:
@@ -245,10 +245,9 @@ def unequal_costs(race: RaceState) -> list[str]:
 def _warnings_of_scores(verdict: Verdict, race: RaceState) -> list[str]:
     """Return a warning if another learner's late mean is higher by more than 4 standard errors."""
     best, other = verdict[verdict.name], highest(verdict)
-    if other.leads or {best.arm, other.arm} & race.session.repeats_scores:
-        return []
-    curves = [verdict.history.scores_of(one.arm) for one in (best, other)]
-    if min(map(len, curves)) < NOISE_PULLS:
+    curves = [verdict.history.by_arm[one.arm] for one in (best, other)]
+    repeats = {best.arm, other.arm} & race.session.repeats_scores
+    if other.leads or repeats or min(map(len, curves)) < NOISE_PULLS:
         return []
     ours, theirs = map(history.late, curves)
     gap = verdict.history.sign * (theirs.mean() - ours.mean())

@@ -68,19 +68,16 @@ class History:
         """Return the first pulls of the race."""
         return History(self.names, self.arms[:pulls], self.scores[:pulls], self.sign)
 
-    def scores_of(self, arm: int) -> Floats:
-        """Return an arm's scores, pull by pull."""
-        return self._by_arm[arm]
-
     @cached_property
-    def _by_arm(self) -> list[Floats]:
+    def by_arm(self) -> list[Floats]:
+        """Scores of each arm, pull by pull."""
         order = np.argsort(self.arms, kind="stable")
         counts = np.bincount(self.arms, minlength=len(self.names))
         return np.split(self.scores[order], np.cumsum(counts)[:-1])
 
     def rewards(self) -> list[Floats]:
         """Return every arm's scores with the sign that makes higher better."""
-        return [self.sign * scores for scores in self._by_arm]
+        return [self.sign * scores for scores in self.by_arm]
 
     def leader_at_half(self, swept: bool, without: Collection[int] = ()) -> int | None:
         """Return the arm that led when half of the pulls were spent.
@@ -157,9 +154,6 @@ class Finding:
         return f"{self.name} {what} {between} ({many} standard deviations): {meaning}"
 
 
-Found = tuple[str, int, int, float, float]  # kind, first and last pull, amount, deviations
-
-
 def check_curves(
     names: Sequence[str], rewards: Sequence[Floats], maximize: bool = True
 ) -> tuple[Finding, ...]:
@@ -176,7 +170,8 @@ def check_curves(
     )
 
 
-def _check(x: Floats, alarm: float, spread: float) -> Iterator[Found]:
+def _check(x: Floats, alarm: float, spread: float) -> Iterator[tuple[str, int, int, float, float]]:
+    """Yield kind, first and last pull, amount and deviations of each finding."""
     cuts = [m for m in CUTS if len(x) // m >= SHORTEST]
     if not cuts:
         return

@@ -77,8 +77,8 @@ def _why(verdict: Verdict) -> str:
 
 def _curves_of(verdict: Verdict) -> dict[int, ThinnedCurve]:
     """Return every learner's curve in few points."""
-    points, scores = points_for(len(verdict.learners)), verdict.history.scores_of
-    return {one.arm: ThinnedCurve(points, scores(one.arm).tolist()) for one in verdict.learners}
+    points, curves = points_for(len(verdict.learners)), verdict.history.by_arm
+    return {arm: ThinnedCurve(points, scores.tolist()) for arm, scores in enumerate(curves)}
 
 
 def _departures(verdict: Verdict) -> list[PageEvent]:

@@ -40,11 +40,9 @@ class Selection:
     final: bool = True  # False while the race may still select another
 
     def __str__(self) -> str:
-        word = "Selected" if self.final else "Leading:"
-        return (
-            f"{word} {self.name} at race pull {self.at:,} (estimate {self.estimate:.6g} after "
-            f"{self.pulls:,} pull{'s' * (self.pulls != 1)})"
-        )
+        pulls = f"{self.pulls:,} pull{'s' * (self.pulls != 1)}"
+        at = f"at race pull {self.at:,} (estimate {self.estimate:.6g} after {pulls})"
+        return f"{'Selected' if self.final else 'Leading:'} {self.name} {at}"
 
 
 @dataclass(frozen=True)
@@ -179,7 +177,7 @@ class Verdict:
 
     def curve(self, name: str) -> list[float]:
         """Return a learner's scores, pull by pull."""
-        return self.history.scores_of(self.history.names.index(name)).tolist()
+        return self.history.by_arm[self.history.names.index(name)].tolist()
 
     @property
     def policy(self) -> str:
@@ -372,11 +370,9 @@ def _table(shown: Sequence[LearnerView]) -> list[str]:
     rows = [head, *(_cells(one) for one in shown)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [
-        "  ".join([
-            f"  {name:<{widths[0]}}", *map(str.rjust, cells, widths[1:]), outcome
-        ])
+        "  ".join([f"  {name:<{widths[0]}}", *map(str.rjust, cells, widths[1:]), outcome])
         for name, *cells, outcome in rows
-    ]  # fmt: skip
+    ]
 
 
 def _cells(one: LearnerView) -> tuple[str, ...]:
@@ -438,19 +434,18 @@ def explanation(verdict: Verdict) -> list[str]:
     numbers = f"{other.score:.4g}"
     if other.forecast is not None and other.forecast.trust:
         numbers += f", forecast {other.forecast.score:.4g}"
-    told = [f"{other.name} scored higher {when}{at}: {numbers}.", *_why(verdict, best, other)]
-    return [" ".join(told), *([verdict.advice] if verdict.advice else [])]
+    text = f"{other.name} scored higher {when}{at}: {numbers}.{_why(verdict, best, other)}"
+    return [text, *filter(None, [verdict.advice])]
 
 
-def _why(verdict: Verdict, best: LearnerView, other: LearnerView) -> list[str]:
+def _why(verdict: Verdict, best: LearnerView, other: LearnerView) -> str:
     sign, made = verdict.history.sign, other.decision
-    if sign * best.estimate > sign * other.estimate and best.forecast is not None:
-        return []  # the two forecasts say why
-    if made is None or made.rival is None or made.rival_estimate is None:
-        return []
-    rival = verdict[made.rival]
+    told = sign * best.estimate > sign * other.estimate and best.forecast is not None
+    if told or made is None or made.rival is None or made.rival_estimate is None:
+        return ""  # the two forecasts say why, or it was not compared
+    rival, estimate = verdict[made.rival], f"{made.rival_estimate:.4g}"
     if rival.forecast is not None and sign * rival.score < sign * made.rival_estimate:
-        return [f"The learner that displaced it stayed below its forecast ({rival.name}: "
-                f"estimate {made.rival_estimate:.4g}, score {rival.score:.4g})."]  # fmt: skip
-    return [f"It was ranked by its estimate, {other.estimate:.4g}, versus "
-            f"{made.rival_estimate:.4g} for {rival.name}."]  # fmt: skip
+        numbers = f"{rival.name}: estimate {estimate}, score {rival.score:.4g}"
+        return f" The learner that displaced it stayed below its forecast ({numbers})."
+    own = f"{other.estimate:.4g}"
+    return f" It was ranked by its estimate, {own}, versus {estimate} for {rival.name}."
