@@ -52,18 +52,15 @@ def mu_check(x, h, horizon):
 # --- the fast forms equal the definitions ---
 
 
-@given(REWARDS, st.data())
-def test_recent_mean_equals_its_definition(rewards, data):
-    h = data.draw(st.integers(1, len(rewards)))
-    assert recent_mean(told(rewards), 0, h) == pytest.approx(mu_hat([0, *rewards], h), abs=1e-12)
-
-
-@given(REWARDS, st.data())
-def test_projected_mean_equals_its_definition(rewards, data):
+@given(REWARDS, st.data(), st.integers(1, 400))
+def test_estimators_equal_their_definitions(rewards, data, horizon):
+    h, ledger = data.draw(st.integers(1, len(rewards))), told(rewards)
+    assert recent_mean(ledger, 0, h) == pytest.approx(mu_hat([0, *rewards], h), abs=1e-12)
     h = data.draw(st.integers(1, len(rewards) // 2))
-    horizon = data.draw(st.integers(1, 400))
     definition = mu_check([0, *rewards], h, horizon)
-    assert projected_mean(told(rewards), 0, h, horizon) == pytest.approx(definition, abs=1e-9)
+    assert projected_mean(ledger, 0, h, horizon) == pytest.approx(definition, abs=1e-9)
+    bend = rewards[-1] - 2 * rewards[-2] + rewards[-3]
+    assert newest_bend(ledger, 0) == pytest.approx(bend, abs=1e-13)
 
 
 @given(REWARDS, WINDOWS, st.integers(1, 400))
@@ -75,12 +72,6 @@ def test_the_papers_recurrences_give_the_same_estimates(rewards, window, horizon
         assert sums.a / sums.h == pytest.approx(recent_mean(ledger, 0, h), abs=1e-12)
         expected = projected_mean(ledger, 0, h, horizon)
         assert projected_mean_of(sums, horizon) == pytest.approx(expected, abs=1e-9)
-
-
-@given(st.lists(st.floats(-1, 1), min_size=3, max_size=40))
-def test_the_newest_bend_equals_its_definition(rewards):
-    x, y, z = rewards[-3:]
-    assert newest_bend(told(rewards), 0) == pytest.approx(z - 2 * y + x, abs=1e-13)
 
 
 # --- worked by hand ---

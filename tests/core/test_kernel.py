@@ -46,10 +46,7 @@ def test_a_kernel_is_the_same_function_on_every_target():
         assert lower(scaled, jit)(4.0) == scaled(4.0) == 11.0
     assert lower(scaled, plain, step=kernel(lambda x: 0.0))(4.0) == 2.0  # bound in its place
     assert lower(numpy_kernel(lambda x: np.sqrt(x)), cpu_jit())(4.0) == 2.0
-
-
-def test_a_kernel_under_others_can_be_called_from_python_too():
-    """In the cache on disk they are two: Python cannot call the one that only kernels call."""
+    # In the cache on disk they are two: Python cannot call the one that only kernels call.
     inner = lower(scaled, cpu_jit()).py_func.__globals__["step"].py_func
     outer = lower(step, cpu_jit())
     assert inner.__qualname__ != outer.py_func.__qualname__

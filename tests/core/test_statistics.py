@@ -86,13 +86,10 @@ def test_mcnemar_is_the_exact_binomial_test(b, c):
     assert mcnemar(b, c) == mcnemar(c, b)
 
 
-def test_mcnemar_of_millions_of_discordant_runs():
+def test_mcnemar_of_millions_and_paired_shares_worked_by_hand():
     few, many = 4_995_000, 5_005_000
     assert mcnemar(few, many) == pytest.approx(2 * stats.binom.cdf(few, few + many, 0.5), rel=1e-5)
     assert mcnemar(10, 10**7) == 0.0
-
-
-def test_paired_shares_worked_by_hand():
     # 12 - 2 = 10 more; (10 +- 1.96 sqrt(12 + 2 + 1 - 100/102)) / 102
     found = paired_share(12, 2, 100)
     half = 1.959964 * math.sqrt(15 - 100 / 102) / 102

@@ -72,22 +72,17 @@ def test_the_right_curves_are_kept_and_used(served, tmp_path, monkeypatch):
     assert np.array_equal(found.curves, original.curves)
 
 
-def test_other_curves_are_refused_and_nothing_is_written(served, tmp_path):
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [(None, r"NN: \(1, 1, 2\)_avg.npy could not be read"), (b"<html>", r"npy could not be read"),
+     (as_npy(np.zeros(50_000)), r"not the paper's curves: .* nothing was written")],
+)  # fmt: skip
+def test_missing_broken_and_other_curves_are_refused(served, tmp_path, content, words):
     files, address = served
-    for file in recorded.IMDB_FILES.values():
-        files[file] = as_npy(np.zeros(50_000))
-    with pytest.raises(CurveError, match=r"not the paper's curves: .* nothing was written"):
+    files.update(dict.fromkeys(recorded.IMDB_FILES.values(), content))
+    with pytest.raises(CurveError, match=words):
         recorded.download_imdb(tmp_path, source=address)
     assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize("content", [None, b"<html>"])
-def test_a_missing_or_broken_file_is_named(served, tmp_path, content):
-    files, address = served
-    if content is not None:
-        files[recorded.IMDB_FILES["NN112"]] = content
-    with pytest.raises(CurveError, match=r"NN: \(1, 1, 2\)_avg.npy could not be read"):
-        recorded.download_imdb(tmp_path, source=address)
 
 
 def test_the_size_of_a_download_is_said_before_it_begins(tmp_path, monkeypatch):

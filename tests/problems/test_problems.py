@@ -60,18 +60,15 @@ def data_file(*parts):
 # The paper's settings.
 
 
-def test_in_setting_a_the_best_arm_changes_at_70_and_188():
+def test_the_settings_have_the_papers_noise_and_changes():
     # 188 is an exact tie, which the lower index wins
     a = paper_a()
     assert a.changes(3200) == ((1, 2), (70, 1), (188, 0))
     assert [a.best(horizon) for horizon in (69, 70, 187, 188)] == [2, 1, 1, 0]
     assert a.gaps(188)[1] == pytest.approx(0, abs=1e-15)
-
-
-def test_the_settings_have_the_papers_noise():
     # 0.004 n = 0.47 n / (n + 10) at n = 107.5; n / 400 = 0.7 at n = 280
     assert paper_b().changes(3200) == ((1, 1), (108, 2), (280, 0))
-    for setting in (paper_a(), paper_b()):
+    for setting in (a, paper_b()):
         assert setting.noise == Gaussian(0.01)
         assert setting.check(3200).assumption_1
 
@@ -155,24 +152,14 @@ def test_s_shaped_instances_rise_but_are_not_concave(seed):
     assert "bends up at pull" in str(report)
 
 
-CURVES = [
-    PaperF(10, 0.88, 1.5),
-    Exponential(0.9, 30, 0.1),
-    PowerLaw(0.9, 0.4, 0.5),
-    PiecewiseLinear(((0, 0.0), (175, 0.7))),
-    Stationary(0.3),
-    SShaped(0.8, 50, 10),
-    LowerBound(1.5, 0.1),
-]
-
-
-@pytest.mark.parametrize("curve", CURVES, ids=lambda curve: type(curve).__name__)
-def test_curves_give_the_same_one_by_one_and_all_at_once(curve):
+def test_curves_match_their_formulas_one_by_one_and_all_at_once():
     pulls = np.arange(1, 300)
-    assert np.allclose(curve(pulls), [curve(int(n)) for n in pulls], rtol=1e-14)
-
-
-def test_curves_match_their_formulas():
+    for curve in (
+        *(PaperF(10, 0.88, 1.5), Exponential(0.9, 30, 0.1), PowerLaw(0.9, 0.4, 0.5)),
+        *(PiecewiseLinear(((0, 0.0), (175, 0.7))), Stationary(0.3), SShaped(0.8, 50, 10)),
+        LowerBound(1.5, 0.1),
+    ):
+        assert np.allclose(curve(pulls), [curve(int(n)) for n in pulls], rtol=1e-14), curve
     b, c, psi, n = 10, 0.88, 1.5, 7
     assert PaperF(b, c, psi)(n) == pytest.approx(c * (1 - b / (b ** (1 / psi) + n) ** psi))
     assert Exponential(0.9, 30, 0.1)(n) == pytest.approx(0.1 + 0.8 * (1 - math.exp(-n / 30)))
@@ -282,9 +269,7 @@ def test_changes_tell_the_best_arm_at_every_horizon(arms, budget, seed):
     assert given_.gaps(budget)[given_.best(budget)] == 0
 
 
-def test_however_many_arms_there_are_a_curve_is_evaluated_at_many_pulls_at_once(
-    monkeypatch,
-):
+def test_a_curve_of_many_is_evaluated_at_many_pulls_at_once(monkeypatch):
     """Claim: with blocks of 64 means, curves of 640 pulls are called 10 times, or twice that.
 
     With 64 arms it was once more 64 times as often, at one pull each: 10,000 arms took minutes.
@@ -301,16 +286,13 @@ def test_however_many_arms_there_are_a_curve_is_evaluated_at_many_pulls_at_once(
     assert max(calls) <= 20
 
 
-def test_a_report_says_what_is_broken_and_where():
+def test_a_report_says_what_is_broken_and_the_tight_constants_of_assumption_2():
     curves = [[0.1, 0.3, 0.2, 0.2], [0.0, 0.1, 0.2, 0.4]]
     report = Problem(curves, names=["dips", "bends"]).check(4)
     assert report.falls == (2, None) and report.bends_up == (2, 2)
     assert "dips falls at pull 2" in str(report) and "bends bends up at pull 2" in str(report)
     assert "gaps at 4: dips 0.2, bends 0" in str(report)
     assert "best arm by horizon: dips from 1, bends from 4" in str(report)
-
-
-def test_a_report_gives_the_tight_constants_of_assumption_2():
     curve = [0.0, 0.5, 0.75]  # increments 0.5 = 0.5 * 1^-beta and 0.25 = 2^-2
     report = Problem([curve, curve[::-1]]).check(3, c=1.0, beta=2)
     assert (report.largest_beta, report.smallest_c) == (2.0, 1.0)
@@ -463,10 +445,10 @@ def test_names_and_settings_mean_what_they_say():
 # Recorded curves.
 
 MEANS = np.array([[0.1, 0.2, 0.25], [0.3, 0.3, 0.3]])
-
-
+NAMES = np.array(["late", "flat"])
 FILES = {
-    ".npz": {"flat": MEANS[1], "late": MEANS[0], "order": np.array(["late", "flat"])},
+    ".npz": {"flat": MEANS[1], "late": MEANS[0], "order": NAMES},
+    "_in_a_table.npz": {"curves": MEANS, "names": NAMES},
     ".csv": "pull,late,flat\n1,0.1,0.3\n2,0.2,0.3\n3,0.25,0.3\n",
     ".parquet": {"late": MEANS[0], "flat": MEANS[1]},
 }
@@ -480,13 +462,8 @@ def test_curves_survive_the_way_through_a_file(tmp_path, ending):
     assert loaded.names == ("late", "flat") and loaded.length == 3
     assert np.array_equal(loaded.means(3), MEANS)
     assert loaded.noise == Gaussian(0.25) and problems.load(file).noise == Noiseless()
-
-
-def test_an_npz_may_hold_one_table(tmp_path):
-    np.savez(tmp_path / "a.npz", curves=MEANS, names=np.array(["late", "flat"]))
-    np.savez(tmp_path / "b.npz", curves=MEANS)
-    assert problems.load(tmp_path / "a.npz").names == ("late", "flat")
-    assert problems.load(tmp_path / "b.npz").names == ("arm 0", "arm 1")
+    np.savez(tmp_path / "unnamed.npz", curves=MEANS)
+    assert problems.load(tmp_path / "unnamed.npz").names == ("arm 0", "arm 1")
 
 
 def save(file, content):

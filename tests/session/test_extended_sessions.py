@@ -21,9 +21,6 @@ def extend(session, budget, horizon=None, revive=True):
     return session
 
 
-# --- decisions are those of the larger budget ---
-
-
 @pytest.mark.parametrize("policy", [p for p in SPECS if p not in STOPPING])
 @pytest.mark.parametrize("pulls", [0, 7, 31, None])
 @pytest.mark.parametrize("budget", [BUDGET, 75, 150, 400])
@@ -70,9 +67,6 @@ def test_arms_that_are_ahead_wait_and_are_compared_by_what_they_showed_at_the_sa
     ahead = session.pulls
     asked = session.ask_phase()
     assert all(n >= max(ahead[i] for i in asked) for i, n in enumerate(ahead) if i not in asked)
-
-
-# --- the horizon, the certificate, what was said before ---
 
 
 @policies
@@ -150,9 +144,6 @@ def test_a_rule_with_a_number_for_each_arm_has_none_for_a_newcomer():
     for policy in ("asha", "hyperband", "prob-1"):  # have no room for one
         with pytest.raises(TellError, match="cannot join"):
             play(Session(policy, ARMS, BUDGET)).apply(events.Joined(ARMS, "new"))
-
-
-# --- bad input changes nothing ---
 
 
 @pytest.mark.parametrize(
@@ -265,11 +256,8 @@ def test_a_session_whose_arms_have_left_can_be_extended(policy, kinds, revive):
     for arm, how in enumerate(kinds):
         session.apply(events.LearnerLeft(arm, how))
     extend(session, 90, revive=revive)
-    assert (
-        session.over
-        and session.spent == 12
-        and session.reason.startswith("no arm that takes pulls remains")
-    )
+    assert session.over and session.spent == 12
+    assert session.reason.startswith("no arm that takes pulls remains")
     assert session.racing == tuple(arm for arm, how in enumerate(kinds) if how == events.FINISHED)
 
 

@@ -1,10 +1,15 @@
-"""Tallies and results of chosen runs, for the tests of this folder."""
+"""Tallies and results of chosen runs, and quiet simulations, for the tests of this folder."""
 
+import json
+import os
+import subprocess
+import sys
 from dataclasses import replace
 from functools import reduce
 
-from latebloomer import Problem, Results
+from latebloomer import Problem, Results, simulate
 from latebloomer.problems import Noiseless
+from latebloomer.simulation import local_runs
 from latebloomer.simulation.experiment import Experiment, MeanTable
 from latebloomer.simulation.tally import Tally
 
@@ -25,3 +30,41 @@ def results_of(problem, tallies, seed=0, target="cpu"):
         for tally in tallies
     )
     return reduce(Results.merge, found, blank)
+
+
+def quiet(*args, **settings):
+    return simulate(*args, progress=False, **settings)
+
+
+def content(results):
+    """What is in a file of the results."""
+    return json.dumps(results.as_document(), separators=(",", ":")).encode()
+
+
+def before_chunks(monkeypatch, act):
+    """Let `act(number)` be called before each chunk is played; the first is 1."""
+    real, calls = local_runs.play_chunk, []
+
+    def noted(*words):
+        calls.append(words)
+        act(len(calls))
+        return real(*words)
+
+    monkeypatch.setattr(local_runs, "play_chunk", noted)
+
+
+def failing_at(chunk, error):
+    def act(number):
+        if number == chunk:
+            raise error
+
+    return act
+
+
+def under_the_simulator(code):
+    """What code prints, as JSON; in a process of its own: numba is told when it is imported."""
+    environment = os.environ | {"NUMBA_ENABLE_CUDASIM": "1"}
+    command, here = [sys.executable, "-c", code], os.path.dirname(__file__)
+    ran = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=here)
+    assert ran.returncode == 0, ran.stderr
+    return json.loads(ran.stdout)

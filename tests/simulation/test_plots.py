@@ -109,15 +109,12 @@ def test_one_budget_is_a_point_for_each_policy():
 def test_policies_differ_without_colours_too():
     """In black and white: by marker and dashes; ETC, which Rest-Sure often equals, is wide."""
     labels = [*STYLES, *(f"Mine {k}" for k in range(len(MORE_STYLES)))]
-    seen = [(style.marker, style.dashes) for style in styles_of(labels).values()]
-    assert (
-        len(set(seen)) == len({style.color for style in styles_of(labels).values()}) == len(labels)
-    )
+    styles = styles_of(labels).values()
+    seen = [(style.marker, style.dashes) for style in styles]
+    assert len(set(seen)) == len({style.color for style in styles}) == len(labels)
     assert not {"v", "<"} & {marker for marker, _ in seen}  # these mean an upper bound
     assert STYLES["etc"].width > 2 * STYLES["rest-sure"].width
-
-
-def test_lines_on_each_other_have_their_markers_at_different_points():
+    # markers of lines on each other are at different points
     first, second = (STYLES["etc"].line(place, 10, 22)["markevery"] for place in (7, 8))
     assert first == (7, 10) and second == (8, 10)
 

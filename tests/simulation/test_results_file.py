@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import pytest
+from counted import before_chunks, content, failing_at
 
 from latebloomer import Results, simulate
 from latebloomer.errors import ChunkError, OutputError, ResultsError
@@ -17,11 +18,6 @@ WHOLE = {"problem": "paper-a:sigma=0.1", "policies": ["r-sr", "sh"], "budgets": 
 
 def play(out=None, **other):
     return simulate(**(WHOLE | other), progress=False, out=out)
-
-
-def content(results, tmp_path):
-    results.save(tmp_path / "content.json")
-    return (tmp_path / "content.json").read_bytes()
 
 
 @pytest.fixture
@@ -42,54 +38,38 @@ def played(monkeypatch):
     return calls
 
 
-def break_at(monkeypatch, call, error):
-    """Let the chunk number `call` (from 1) fail."""
-    real, calls = local_runs.play_chunk, []
-
-    def failing(*words):
-        calls.append(words)
-        if len(calls) == call:
-            raise error
-        return real(*words)
-
-    monkeypatch.setattr(local_runs, "play_chunk", failing)
-
-
 # --- what is played ---
 
 
-def test_what_is_all_there_is_not_played(out, played, tmp_path):
-    whole = content(play(out), tmp_path)
+def test_what_is_all_there_is_not_played(out, played):
+    whole = content(play(out))
     assert out.read_bytes() == whole
     played.clear()
     before = out.stat().st_mtime_ns, out.stat().st_ino
-    assert content(play(out), tmp_path) == whole
-    assert content(play(out, runs=5, policies="sh"), tmp_path) == whole  # the file, whole
+    assert content(play(out)) == whole
+    assert content(play(out, runs=5, policies="sh")) == whole  # the file, whole
     assert not played
     assert (out.stat().st_mtime_ns, out.stat().st_ino) == before
 
 
-def test_more_runs_and_budgets_play_what_is_missing(out, played, tmp_path):
+def test_more_runs_and_budgets_play_what_is_missing(out, played):
     play(out, runs=5, first_run=12, budgets=60)
     played.clear()
-    assert content(play(out), tmp_path) == content(play(), tmp_path) == out.read_bytes()
+    assert content(play(out)) == content(play()) == out.read_bytes()
     assert played[:5] == [
         (60, 2, 0, 10), (60, 2, 10, 2), (60, 2, 17, 10), (60, 2, 27, 10), (60, 2, 37, 3),
     ]  # fmt: skip
 
 
-def test_a_policy_that_comes_later_is_compared_in_the_same_runs(out, played, tmp_path):
+def test_a_policy_that_comes_later_is_compared_in_the_same_runs(out, played):
     play(out, runs=15)
-    played.clear()
     more = ["rr", "sh", "r-sr"]
-    whole = content(play(policies=more), tmp_path)
-    assert content(play(out, policies=more), tmp_path) == whole == out.read_bytes()
-
-
-def test_policies_that_met_and_runs_of_one_alone_are_told_apart(out, played, tmp_path):
+    whole = content(play(policies=more))
+    assert content(play(out, policies=more)) == whole == out.read_bytes()
+    out.unlink()
     play(out, policies="sh", runs=20)  # then both need all runs: the pair has none
-    whole = content(play(out), tmp_path)
-    assert whole == content(play(), tmp_path)
+    whole = content(play(out))
+    assert whole == content(play())
     play(out, policies="r-sr", first_run=40, runs=10)
     played.clear()
     play(out, runs=50)
@@ -100,11 +80,11 @@ def test_policies_that_met_and_runs_of_one_alone_are_told_apart(out, played, tmp
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), MemoryError(), ZeroDivisionError()])
-def test_whatever_ends_it_early_the_file_has_what_is_complete(error, out, monkeypatch, tmp_path):
+def test_whatever_ends_it_early_the_file_has_what_is_complete(error, out, monkeypatch):
     with monkeypatch.context() as broken:
-        break_at(broken, 7, error)
+        before_chunks(broken, failing_at(7, error))
         if isinstance(error, KeyboardInterrupt):
-            assert content(play(out), tmp_path) == out.read_bytes()
+            assert content(play(out)) == out.read_bytes()
         else:
             kinds = ChunkError if isinstance(error, MemoryError) else ZeroDivisionError
             with pytest.raises(kinds):
@@ -113,30 +93,27 @@ def test_whatever_ends_it_early_the_file_has_what_is_complete(error, out, monkey
     assert [(cell.policy, cell.budget, cell.runs) for cell in found.cells] == [
         ("r-sr", 60, 40), ("r-sr", 150, 20), ("sh", 60, 40), ("sh", 150, 20),
     ]  # fmt: skip
-    assert content(play(out), tmp_path) == content(play(), tmp_path)
+    assert content(play(out)) == content(play())
 
 
 KILLED = """
 import os, signal, sys
+import counted, pytest, test_results_file
 from latebloomer.simulation import local_runs, simulate
-import test_results_file
 simulate.EVERY, simulate.SHARE, local_runs.SECONDS = -1.0, 0, -1.0
-real, calls = local_runs.play_chunk, []
-def deadly(*words):
-    calls.append(words)
-    if len(calls) == 6:
+def deadly(number):
+    if number == 6:
         os.kill(os.getpid(), signal.SIGKILL)
-    return real(*words)
-local_runs.play_chunk = deadly
+counted.before_chunks(pytest.MonkeyPatch(), deadly)
 test_results_file.play(sys.argv[1])
 """
 
 
-def test_a_kill_costs_only_what_was_not_written(out, played, tmp_path, request):
+def test_a_kill_costs_only_what_was_not_written(out, played, request):
     ran = subprocess.run([sys.executable, "-c", KILLED, out], cwd=request.path.parent)
     assert ran.returncode == -signal.SIGKILL
     assert [cell.runs for cell in Results.load(out).cells] == [40, 10, 40, 10]
-    assert content(play(out), tmp_path) == content(play(), tmp_path)
+    assert content(play(out)) == content(play())
     assert played[:3] == [(150, 2, 10, 10), (150, 2, 20, 10), (150, 2, 30, 10)]
 
 
@@ -145,13 +122,8 @@ def test_the_file_is_written_now_and_then_not_after_each_chunk(out, monkeypatch)
     monkeypatch.setattr(Results, "save", lambda self, path: saves.append(now[0]))
     monkeypatch.setattr(local_runs, "SECONDS", -1.0)
     monkeypatch.setattr(module, "monotonic", lambda: now[0])
-    real = local_runs.play_chunk
-
-    def slow(*words):  # each chunk takes four seconds of this clock
-        now[0] += 4
-        return real(*words)
-
-    monkeypatch.setattr(local_runs, "play_chunk", slow)
+    # each chunk takes four seconds of this clock
+    before_chunks(monkeypatch, lambda number: now.__setitem__(0, 4.0 * number))
     play(out, runs=100, budgets=60)
     assert saves == [16, 32, 40]
 
@@ -186,14 +158,11 @@ def test_by_sums_policies_stay_together(out):
     play(out, method="sums", policies="rr")  # never met them
 
 
-def test_a_file_of_something_else_is_not_overwritten(out):
+def test_a_foreign_file_and_a_place_that_is_none_are_refused_before_any_work(out, played):
     out.write_text("my thesis")
     with pytest.raises(ResultsError, match="is not a results file"):
         play(out)
     assert out.read_text() == "my thesis"
-
-
-def test_a_place_that_cannot_be_written_is_said_before_any_work(tmp_path, played):
     with pytest.raises(OutputError, match=r"there is no folder '.*nowhere': make it"):
-        play(tmp_path / "nowhere" / "results.json")
+        play(out.parent / "nowhere" / "results.json")
     assert not played

@@ -3,14 +3,14 @@
 import json
 import os
 import pickle
-import subprocess
 import sys
 import weakref
 
 import numpy as np
 import pytest
+from counted import quiet, under_the_simulator
 
-from latebloomer import Problem, RisingSR, simulate
+from latebloomer import Problem, RisingSR
 from latebloomer._util import memory
 from latebloomer._util.memory import FreeMemory
 from latebloomer.errors import ChunkError, SettingError
@@ -29,10 +29,6 @@ POLICIES = [  # the first example of the usual ones here, all others before a re
 ]
 PROBLEMS = sys.modules[Problem.__module__]  # a function of that name hides the module
 IN_WORDS = r"takes [0-9,]+ bytes, but [0-9,]+ are free \(.*\): set a smaller budget or horizon"
-
-
-def quiet(*args, **settings):
-    return simulate(*args, progress=False, **settings)
 
 
 def experiment(policy="r-sr", budget=400, horizon=None, name="paper-a", **more):
@@ -95,17 +91,8 @@ def test_horizons_tables_and_problems_that_are_too_large_are_refused():
 
 
 def test_a_card_that_is_too_small_is_said_to_be():
-    """In a process of its own: the simulator is chosen when numba is imported."""
     code = "import test_run_memory; test_run_memory.play_on_a_small_card()"
-    ran = subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
-        env=os.environ | {"NUMBA_ENABLE_CUDASIM": "1"},
-        cwd=os.path.dirname(__file__),
-    )
-    assert ran.returncode == 0, ran.stderr
-    means, sums, chunk = json.loads(ran.stdout)
+    means, sums, chunk = under_the_simulator(code)
     assert means.startswith("the table of the means of 5 arms up to pull 1000 takes 40,000 bytes")
     assert sums.startswith("one run over 5 arms, each of which may be pulled 1000 times, takes 80")
     assert "60% of what is free on the GPU" in sums

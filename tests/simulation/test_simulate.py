@@ -2,7 +2,6 @@
 
 import io
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -11,6 +10,7 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
+from counted import before_chunks, failing_at, quiet, under_the_simulator
 from scipy import stats
 from typer.testing import CliRunner
 
@@ -29,7 +29,6 @@ from latebloomer.errors import (
 from latebloomer.policies.base import Policy
 from latebloomer.policies.registry import label_of, make_policy
 from latebloomer.problems import problem
-from latebloomer.simulation import local_runs
 from latebloomer.simulation.cpu import lanes_of, plain_player
 from latebloomer.simulation.experiment import experiment_of, informed
 
@@ -49,39 +48,33 @@ some_or_every = pytest.mark.parametrize(
 )
 
 
-def quiet(*args, **settings):
-    return simulate(*args, progress=False, **settings)
-
-
-def saved(results, tmp_path):
+def saved(results):
     """The exact content of results, without the name of the target."""
-    results.save(tmp_path / "results.json")
-    content = json.loads((tmp_path / "results.json").read_text())
-    return {name: value for name, value in content.items() if "target" not in name}
+    return results.as_document() | {"targets": None}
 
 
 # --- the same numbers ---
 
 
 @some_or_every
-def test_threads_chunks_and_the_order_of_policies_change_nothing(tmp_path, every):
+def test_threads_chunks_and_the_order_of_policies_change_nothing(every):
     policies = EVERY if every else SOME
-    whole = saved(quiet("paper-a:sigma=0.1", policies, [60, 150], 40), tmp_path)
+    whole = saved(quiet("paper-a:sigma=0.1", policies, [60, 150], 40))
     for other in ({"threads": 1}, {"threads": 3, "chunk": 7}, {"chunk": 1}):
         again = quiet("paper-a:sigma=0.1", policies, [60, 150], 40, **other)
-        assert saved(again, tmp_path) == whole
+        assert saved(again) == whole
     back = quiet("paper-a:sigma=0.1", policies[::-1], [150, 60], 40)
-    assert saved(back, tmp_path) == whole
+    assert saved(back) == whole
 
 
 @some_or_every
 @pytest.mark.parametrize("method", ["pulls", "sums"])
-def test_plain_python_gives_the_same_results(tmp_path, method, every):
+def test_plain_python_gives_the_same_results(method, every):
     by_pulls, by_sums = (EVERY, EVERY_BY_SUMS) if every else (SOME, SUMS)
     policies = by_pulls if method == "pulls" else by_sums
     cpu = quiet("paper-a:sigma=0.1", policies, [150], 12, method=method)
     plain = quiet("paper-a:sigma=0.1", policies, [150], 12, method=method, target="python")
-    assert saved(cpu, tmp_path) == saved(plain, tmp_path)
+    assert saved(cpu) == saved(plain)
 
 
 @pytest.mark.parametrize("horizon", [None, 9])  # at 9 every arm is at the horizon before the end
@@ -118,18 +111,9 @@ def test_two_runs_are_played_side_by_side_where_the_next_arm_waits_for_a_rating(
 
 @some_or_every
 def test_the_gpu_target_gives_the_same_results_under_the_simulator(every):
-    """In a separate process: the simulator is chosen when numba is imported."""
-    code = f"import test_simulate; test_simulate.compare_targets({every})"
-    ran = subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
-        env=os.environ | {"NUMBA_ENABLE_CUDASIM": "1"},
-        cwd=os.path.dirname(__file__),
-    )
-    assert ran.returncode == 0, ran.stderr
+    found = under_the_simulator(f"import test_simulate; test_simulate.compare_targets({every})")
     compared = 2 * len(EVERY) + len(STORED) if every else 2 * len(SOME) + 1
-    assert json.loads(ran.stdout) == {"compared": compared, "different": []}
+    assert found == {"compared": compared, "different": []}
 
 
 def compare_targets(every):
@@ -297,10 +281,7 @@ BAD = [
 
 @pytest.mark.parametrize(("bad", "error", "words"), BAD, ids=[words for _, _, words in BAD])
 def test_bad_input_is_refused_before_any_work(bad, error, words, monkeypatch):
-    def never(*_):
-        raise AssertionError("work was started")
-
-    monkeypatch.setattr(local_runs, "play_chunk", never)
+    before_chunks(monkeypatch, failing_at(1, AssertionError("work was started")))
     good = {"problem": "paper-a", "policies": "r-sr", "budgets": 100, "runs": 10}
     with pytest.raises(error, match=words.replace("(", r"\(")):
         quiet(**(good | bad))
@@ -318,15 +299,7 @@ def test_without_a_gpu_the_error_says_what_to_do():
 
 
 def test_ctrl_c_keeps_the_chunks_that_are_complete(monkeypatch, capsys):
-    real, calls = local_runs.play_chunk, []
-
-    def third_is_interrupted(*words):
-        calls.append(words)
-        if len(calls) == 3:
-            raise KeyboardInterrupt
-        return real(*words)
-
-    monkeypatch.setattr(local_runs, "play_chunk", third_is_interrupted)
+    before_chunks(monkeypatch, failing_at(3, KeyboardInterrupt()))
     results = simulate("paper-a", ["r-sr", "sh"], [100, 200], 40, chunk=10)
     assert [(row["budget"], row["runs"]) for row in results.rows()] == [(100, 20), (100, 20)]
     assert "The complete runs are kept" in capsys.readouterr().err
@@ -334,21 +307,12 @@ def test_ctrl_c_keeps_the_chunks_that_are_complete(monkeypatch, capsys):
 
 @pytest.mark.usefixtures("ignored_ctrl_c")
 def test_an_ignored_ctrl_c_stays_ignored(monkeypatch):
-    real = local_runs.play_chunk
-
-    def pressed(*words):
-        signal.raise_signal(signal.SIGINT)
-        return real(*words)
-
-    monkeypatch.setattr(local_runs, "play_chunk", pressed)
+    before_chunks(monkeypatch, lambda _: signal.raise_signal(signal.SIGINT))
     assert quiet("paper-a", "r-sr", 100, 40, chunk=10).cells[0].runs == 40
 
 
 def test_a_chunk_that_does_not_fit_says_how_to_lower_it(monkeypatch):
-    def no_room(*_):
-        raise MemoryError
-
-    monkeypatch.setattr(local_runs, "play_chunk", no_room)
+    before_chunks(monkeypatch, failing_at(1, MemoryError()))
     with pytest.raises(ChunkError, match=r"chunk of 80 runs .* for example chunk=10"):
         quiet("paper-a", "r-sr", 100, 80)
 

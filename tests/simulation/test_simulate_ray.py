@@ -12,6 +12,7 @@ from threading import Lock
 from typing import Any
 
 import pytest
+from counted import content
 from typer.testing import CliRunner
 
 from latebloomer import simulate
@@ -50,11 +51,6 @@ def quiet(policies=PULLS, budgets=(60, 150), runs=100, **other):
 
 def on_ray(*args, **other):
     return quiet(*args, engine="ray", **other)
-
-
-def content(results, tmp_path):
-    results.save(tmp_path / "content.json")
-    return (tmp_path / "content.json").read_bytes()
 
 
 @dataclass(frozen=True)
@@ -113,15 +109,15 @@ def plainly(policy, run=quiet, **other):
      (PULLS, 100, "pulls", {}), (SUMS, 3000, "sums", {"chunk": 777}),
      (SUMS, 3000, "sums", {"threads": 1})],
 )  # fmt: skip
-def test_ray_gives_the_bits_of_one_machine(policies, runs, method, how, tmp_path):
-    whole = content(quiet(policies, runs=runs, method=method), tmp_path)
-    assert content(on_ray(policies, runs=runs, method=method, **how), tmp_path) == whole
+def test_ray_gives_the_bits_of_one_machine(policies, runs, method, how):
+    whole = content(quiet(policies, runs=runs, method=method))
+    assert content(on_ray(policies, runs=runs, method=method, **how)) == whole
 
 
-def test_what_is_all_there_needs_no_ray(out, monkeypatch, tmp_path):
-    whole = content(quiet(out=out), tmp_path)
+def test_what_is_all_there_needs_no_ray(out, monkeypatch):
+    whole = content(quiet(out=out))
     monkeypatch.setattr(Cluster, "open", None)
-    assert content(on_ray(out=out), tmp_path) == whole
+    assert content(on_ray(out=out)) == whole
 
 
 MAIN = """
@@ -169,7 +165,7 @@ def test_a_policy_of_the_program_itself_is_sent_along(cluster, tmp_path):
 
 def test_a_task_whose_worker_is_killed_is_played_again(tmp_path):
     policy = trouble(tmp_path, "die")
-    assert content(plainly(policy, on_ray), tmp_path) == content(plainly(policy), tmp_path)
+    assert content(plainly(policy, on_ray)) == content(plainly(policy))
     assert Path(tmp_path, "die-0").exists()
 
 
@@ -187,10 +183,10 @@ def test_a_worker_that_always_dies_is_an_error_and_the_rest_is_kept(tmp_path, ou
 def test_ctrl_c_keeps_what_came_in_and_the_file_is_continued(out, tmp_path):
     policy = trouble(tmp_path, "interrupt")
     some = plainly(policy, on_ray, out=out)
-    assert content(some, tmp_path) == out.read_bytes()
+    assert content(some) == out.read_bytes()
     assert sum(cell.runs for cell in some.cells) < 40
-    whole = content(plainly(policy, on_ray, out=out), tmp_path)
-    assert whole == content(plainly(policy), tmp_path) == out.read_bytes()
+    whole = content(plainly(policy, on_ray, out=out))
+    assert whole == content(plainly(policy)) == out.read_bytes()
 
 
 # --- what goes wrong ---
@@ -210,35 +206,27 @@ def test_a_policy_whose_module_is_not_on_the_node_is_said(tmp_path, monkeypatch)
         plainly(module.Elsewhere(), on_ray)
 
 
-def test_a_policy_that_cannot_be_sent_is_said():
+def test_what_ray_cannot_do_is_said(monkeypatch):
     with pytest.raises(SettingError, match=r"trouble:thing=.* cannot be sent to other processes"):
         on_ray([Trouble(thing=Lock())])
 
-
-def test_a_node_with_another_latebloomer_that_joins_later_is_said():
     with pytest.raises(ClusterError, match=r"but 0\.0 was sent\. Install the same version"):
-        remote.play_range(None, 0, 1, "0.0")
-
-
-def test_without_ray_the_error_says_what_to_install(monkeypatch):
+        remote.play_range(None, 0, 1, "0.0")  # on a node that joins later
+    with pytest.raises(ClusterError, match="asks for 1 CPU, 1 GPU, but no node"):
+        on_ray(method="pulls", target="gpu")
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(MissingExtra, match=r"need ray: pip install 'latebloomer\[ray\]'"):
         on_ray()
 
 
-def test_a_cluster_without_gpus_is_said():
-    with pytest.raises(ClusterError, match="asks for 1 CPU, 1 GPU, but no node"):
-        on_ray(method="pulls", target="gpu")
-
-
-def test_the_command_runs_on_ray_and_goes_on_with_a_file(cluster, out, tmp_path):
+def test_the_command_runs_on_ray_and_goes_on_with_a_file(cluster, out):
     words = ["simulate", "--problem", "paper-a:sigma=0.1", "--policy", ",".join(PULLS),
              "--budget", "60,150", "--engine", "ray", "--address", address_of(cluster),
              "--out", str(out), "--runs"]  # fmt: skip
     for runs in ("40", "100"):
         ran = CliRunner().invoke(app, [*words, runs])
         assert ran.exit_code == 0, ran.output
-    assert out.read_bytes() == content(quiet(), tmp_path)
+    assert out.read_bytes() == content(quiet())
 
 
 # --- how tasks are cut ---

@@ -23,45 +23,35 @@ def test_the_limit_of_the_process_counts(in_little_memory):
     assert told_by.startswith("RLIMIT_AS of 2,147,483,648")
 
 
-def limited_group(folder, most, used, files):
-    """A control group of 900 bytes, 500 of them in use, of which 100 are pages of files."""
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / most).write_text("900\n")
-    (folder / used).write_text("500\n")
-    (folder / "memory.stat").write_text(f"anon 400\n{files} 100\n")
+SECOND = ("memory.max", "memory.current", "inactive_file")
+FIRST = ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
 
 
 @pytest.mark.parametrize(
     ("group", "line", "names"),
-    [
-        ("job", "0::/job", ("memory.max", "memory.current", "inactive_file")),
-        ("", "0::/job", ("memory.max", "memory.current", "inactive_file")),
-        (
-            "memory/job",
-            "4:memory:/job",
-            ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
-        ),
-    ],
+    [("job", "0::/job", SECOND), ("", "0::/job", SECOND), ("memory/job", "4:memory:/job", FIRST)],
 )
 def test_the_limit_of_a_container_counts(group, line, names, tmp_path, monkeypatch):
-    """Of version 2 and of version 1; the group may be our own or one around it."""
+    """Of version 2 and of version 1; the group may be our own or one around it.
+
+    It has 900 bytes, 500 of them in use, of which 100 are pages of files.
+    """
     (tmp_path / "own").write_text(f"9:cpu:/\n{line}\n")
-    limited_group(tmp_path / group, *names)
+    (tmp_path / group).mkdir(parents=True, exist_ok=True)
+    texts = ("900\n", "500\n", f"anon 400\n{names[2]} 100\n")
+    for name, text in zip((*names[:2], "memory.stat"), texts, strict=True):
+        (tmp_path / group / name).write_text(text)
     monkeypatch.setattr(memory, "OWN_GROUPS", tmp_path / "own")
     monkeypatch.setattr(memory, "GROUPS", tmp_path)
     assert free_memory() == (500, f"{tmp_path / group / names[0]} less what is used")
 
 
-def test_a_group_without_a_limit_and_a_system_without_groups_say_nothing(tmp_path, monkeypatch):
+def test_no_limit_no_groups_and_no_word_of_what_is_free(tmp_path, monkeypatch):
     (tmp_path / "own").write_text("0::/\n")
     (tmp_path / "memory.max").write_text("max\n")
     monkeypatch.setattr(memory, "GROUPS", tmp_path)
     for own in (tmp_path / "own", tmp_path / "nothing"):
         monkeypatch.setattr(memory, "OWN_GROUPS", own)
         assert 0 < free_memory().size < 2**60
-
-
-def test_a_machine_that_says_nothing_of_what_is_free_has_what_it_has(tmp_path, monkeypatch):
-    monkeypatch.setattr(memory, "MEMINFO", tmp_path / "nothing")
-    monkeypatch.setattr(memory, "OWN_GROUPS", tmp_path / "nothing")
+    monkeypatch.setattr(memory, "MEMINFO", tmp_path / "nothing")  # then it has what it has
     assert free_memory().size > 2**20

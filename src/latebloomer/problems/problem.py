@@ -13,7 +13,7 @@ from latebloomer._util.memory import need_memory
 from latebloomer.core.moves import key
 from latebloomer.errors import ArmError, CurveError, extra, need_whole, require
 from latebloomer.problems.curves import Floats
-from latebloomer.problems.noise import Noise, as_noise, draw
+from latebloomer.problems.noise import as_noise, draw
 from latebloomer.theory import complexity
 
 AnyCurve: TypeAlias = Callable[[npt.ArrayLike], npt.ArrayLike]
@@ -168,8 +168,7 @@ class Problem:
         if not 0 <= arm < self.arms:
             raise ArmError(f"no arm {arm}: there are {self.arms}, from 0 to {self.arms - 1}")
         mean = float(self._means_of(range(self.arms), int(pull), int(pull))[arm, 0])
-        noise: Noise = self.noise
-        scale = float(noise.scales(self.arms)[arm])
+        noise, scale = self.noise, float(self.noise.scales(self.arms)[arm])
         return draw(noise.kind, scale, noise.shape, mean, key(seed), run, arm, pull - 1)
 
     def plot(self, budget: int, ax: Any = None) -> Any:
