@@ -36,12 +36,26 @@ def test_what_it_imports_of_ours_is_there(file):
             assert hasattr(found, name) or import_module(f"{module}.{name}"), f"{module} {name}"
 
 
+LISTS = {"CHANGELOG.md", "concepts.md"}  # to look things up in
+
+
 @pytest.mark.parametrize("file", DOCUMENTS, ids=name_of)
-def test_files_that_it_names_are_there(file):
+def test_files_and_links_of_a_page_are_there_and_a_long_one_has_a_picture_or_a_table(file):
+    text = text_of(file)
     places = (ROOT, SOURCE, ROOT / "src", *(path for path in SOURCE.rglob("*") if path.is_dir()))
-    for named in FILE.findall(text_of(file)):
+    for named in FILE.findall(text):
         made_up = Path(named).name in MADE_UP
         assert made_up or any((place / named).is_file() for place in places), named
+    for link in re.findall(r"\]\((?!https?:)([^)]*)\)", text):
+        path, _, anchor = link.partition("#")
+        if path.startswith("_made/"):  # drawn by `make docs`, which checks it
+            continue
+        target = (file.parent / path).resolve() if path else file
+        assert target.exists(), link
+        assert not anchor or anchor in anchors(target), link
+    prose = re.sub(r"^```.*?^```|^<!--.*?-->", "", text, flags=re.DOTALL | re.MULTILINE)
+    long = len(prose.splitlines()) > 100 and file.name not in LISTS
+    assert not long or re.search(r"^\| ?---|^!\[", prose, re.MULTILINE)
 
 
 def anchors(file):
@@ -49,24 +63,3 @@ def anchors(file):
     prose = re.sub(r"^```.*?^```", "", text_of(file), flags=re.DOTALL | re.MULTILINE)
     titles = re.findall(r"^#+ (.*)$", prose, re.MULTILINE)
     return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
-
-
-@pytest.mark.parametrize("file", DOCUMENTS, ids=name_of)
-def test_links_lead_somewhere(file):
-    for link in re.findall(r"\]\((?!https?:)([^)]*)\)", text_of(file)):
-        path, _, anchor = link.partition("#")
-        if path.startswith("_made/"):  # drawn by `make docs`, which checks it
-            continue
-        target = (file.parent / path).resolve() if path else file
-        assert target.exists(), link
-        assert not anchor or anchor in anchors(target), link
-
-
-LISTS = {"CHANGELOG.md", "concepts.md"}  # to look things up in
-
-
-@pytest.mark.parametrize("file", DOCUMENTS, ids=name_of)
-def test_a_page_above_two_screens_has_a_picture_or_a_table(file):
-    prose = re.sub(r"^```.*?^```|^<!--.*?-->", "", text_of(file), flags=re.DOTALL | re.MULTILINE)
-    long = len(prose.splitlines()) > 100 and file.name not in LISTS
-    assert not long or re.search(r"^\| ?---|^!\[", prose, re.MULTILINE)

@@ -1,16 +1,15 @@
 """What the package promises as a whole: names, imports, references, the demo."""
 
 import inspect
-import pkgutil
 import re
 import runpy
 import subprocess
 import sys
 import types
-from importlib import import_module
 from pathlib import Path
 
 import pytest
+from test_architecture import modules
 
 import latebloomer
 from latebloomer.citation import cite, references
@@ -61,12 +60,6 @@ def test_a_name_that_is_loaded_when_it_is_used_is_where_the_package_says():
         assert not inspect.ismodule(thing) and inspect.getdoc(thing), name
     with pytest.raises(AttributeError, match="'latebloomer' has no attribute 'nothing'"):
         latebloomer.nothing  # noqa: B018
-
-
-def modules():
-    for found in pkgutil.walk_packages(latebloomer.__path__, "latebloomer."):
-        if found.name != "latebloomer.__main__":
-            yield import_module(found.name)
 
 
 def test_every_cited_key_is_in_the_references_and_every_policy_can_be_cited():

@@ -54,13 +54,10 @@ def in_python(monkeypatch):
     monkeypatch.setattr(theory, "CONCAVITY_BUDGETS", (10, 30))
 
 
-def test_list_names_every_figure_and_table_of_the_paper(run):
+def test_every_figure_of_the_paper_is_listed_and_made_as_csv_png_pdf_and_page(run, tmp_path):
     listed = {line.split()[0] for line in run("--list").output.splitlines()}
     assert listed == {figure.name for figure in FIGURES} and listed >= NAMES
     assert {*FIGURES} - {*chosen(["all"])} == {live_imdb.imdb_live}
-
-
-def test_a_figure_is_csv_png_pdf_and_a_page_that_needs_no_network(run, tmp_path):
     result = run("setting-b-arms", "--runs", 2, "--out", tmp_path, "--jobs", 1)
     assert result.exit_code == 0, result.output
     for kind in ("csv", "png", "pdf"):
@@ -204,25 +201,18 @@ def test_published_kernels_do_the_same_compiled_and_in_plain_python(name):
             assert n.sum() == 120
 
 
-def test_prob_one_draws_as_numpy_does(rng):
+def test_prob_one_draws_as_numpy_does_and_power_laws_are_fitted_exactly(rng):
     probability = rng.dirichlet(np.ones(5))
     for seed in range(50):
         u = np.random.RandomState(seed).random_sample()
-        assert published_algorithms.draw_arm(probability, u) == np.random.RandomState(seed).choice(
-            5, p=probability
-        )
-
-
-def test_the_power_law_fit_is_exact_for_losses_that_follow_it():
+        theirs = np.random.RandomState(seed).choice(5, p=probability)
+        assert published_algorithms.draw_arm(probability, u) == theirs
     rho, alpha, beta = 0.8, 0.6, 0.2
     losses = beta + alpha * np.arange(1.0, 41) ** -rho
     fit, decay = np.zeros((1, 6)), experiments.decays(40, rho)
     for n in range(1, 41):
         published_algorithms.refit(decay, fit, losses[None, :], 0, n)
     assert fit[0, 4:] == pytest.approx([alpha, beta])
-
-
-# --- how figures look ---
 
 
 @pytest.fixture

@@ -39,9 +39,6 @@ def run_cli(*words):
     return CliRunner().invoke(app, [str(word) for word in words])
 
 
-# --- the rule ---
-
-
 @pytest.mark.parametrize(
     ("budget", "policy"), [(50, EVEN), (100, EVEN), (101, STEEP), (9999, STEEP)]
 )
@@ -71,33 +68,23 @@ def test_a_name_alone_does_not_say_which_policy_it_is(name):
         make_policy(name)
 
 
-# --- races ---
-
-
-def test_a_race_names_what_it_plays(capfd, tmp_path):
-    verdict = lb.race(LEARNERS, 40, journal=tmp_path / "race.db")
-    assert capfd.readouterr().err.startswith(
-        f"Racing 3 learners with policy {label_of(DEFAULT)} (chosen by auto)"
-    )
-    assert (
-        verdict.policy == f"auto: {label_of(DEFAULT)}"
-        and f"{label_of(DEFAULT)}, chosen by auto" in str(verdict)
-    )
-    assert lb.read_verdict(tmp_path / "race.db").policy == verdict.policy
+def test_a_race_names_what_it_plays_and_its_journal_has_it(capfd, tmp_path):
+    path, label = tmp_path / "race.db", label_of(DEFAULT)
+    verdict = lb.race(LEARNERS, 40, journal=path)
+    said = f"Racing 3 learners with policy {label} (chosen by auto)"
+    assert capfd.readouterr().err.startswith(said)
+    assert verdict.policy == f"auto: {label}" and f"{label}, chosen by auto" in str(verdict)
+    assert lb.read_verdict(path).policy == verdict.policy
     assert run(policy="r-sr").policy == "r-sr"
-
-
-def test_the_journal_has_the_policy_and_that_it_was_left_to_us(tmp_path):
-    verdict = run(tmp_path / "race.db")
-    with sqlite3.connect(tmp_path / "race.db") as db:
+    with sqlite3.connect(path) as db:
         values = dict(db.execute("SELECT key, value FROM settings"))
     assert json.loads(values["policy"])["name"] == "foresight" and values["auto"] == 1
     for policy in (None, "auto", "foresight"):
-        again = lb.resume(tmp_path / "race.db", LEARNERS, policy=policy, progress=False)
+        again = lb.resume(path, LEARNERS, policy=policy, progress=False)
         assert again.summary() == verdict.summary()
 
 
-def test_a_race_that_auto_began_with_another_policy_goes_on_with_that(tmp_path):
+def test_a_race_goes_on_with_what_auto_began_and_a_policy_that_was_named_is_not_auto(tmp_path):
     """Journals from when "auto" was Adaptive Rejects."""
     run(tmp_path / "race.db", policy=EVEN)
     opened = journals.read(tmp_path / "race.db")
@@ -111,17 +98,9 @@ def test_a_race_that_auto_began_with_another_policy_goes_on_with_that(tmp_path):
     again = lb.resume(tmp_path / "older.db", LEARNERS, policy="auto", progress=False)
     assert again.policy == f"auto: {label_of(EVEN)}"
     assert again.pulls == lb.read_verdict(tmp_path / "race.db").pulls
-
-
-def test_a_policy_that_was_named_is_not_taken_for_auto(tmp_path):
-    run(tmp_path / "race.db", policy="sh")
-    with pytest.raises(
-        JournalMismatch, match=r"policy='auto', but .* SuccessiveHalving.*, which was named"
-    ):
+    said = r"policy='auto', but .* AdaptiveRejects.*, which was named"
+    with pytest.raises(JournalMismatch, match=said):
         lb.resume(tmp_path / "race.db", LEARNERS, policy="auto")
-
-
-# --- everywhere else ---
 
 
 def test_plan_shows_what_a_race_would_do():

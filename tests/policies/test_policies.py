@@ -43,9 +43,6 @@ compiled_policies = pytest.mark.parametrize(
 )
 
 
-# --- the contract ---
-
-
 @policies
 def test_the_contract_is_kept(policy):
     assert len(check_policy(policy, compiled=False)) == 5
@@ -126,15 +123,6 @@ def test_a_description_accounts_for_every_pull(policy, arms, spare, share):
     assert str(budget) in str(text) and str(text.advised_budget) in str(text)
 
 
-# --- Rising Successive Rejects ---
-
-
-def test_rising_srs_plan_for_five_arms():
-    # log_bar(5) = 107/60 and 95 * 60/107 = 53.27: over 5, 4, 3, 2 survivors 10.7, 13.3, 17.8, 26.6
-    plan = lb.RisingSR().plan(5, 100)
-    assert (plan.keep.tolist(), plan.upto.tolist()) == ([5, 4, 3, 2, 1], [11, 14, 18, 27, 100])
-
-
 def test_rising_sr_judges_the_window_and_sr_all_samples():
     # Both drop one of two arms at N_1 = 8 pulls each (T = 18: ceil(16 / (1 * 2)) = 8). The late
     # bloomer's last two rewards are best, its mean is worst.
@@ -146,6 +134,9 @@ def test_rising_sr_judges_the_window_and_sr_all_samples():
 
 
 def test_the_pulls_left_after_rising_srs_last_phase_go_to_the_survivor_or_nowhere():
+    # log_bar(5) = 107/60 and 95 * 60/107 = 53.27: over 5, 4, 3, 2 survivors 10.7, 13.3, 17.8, 26.6
+    plan = lb.RisingSR().plan(5, 100)
+    assert (plan.keep.tolist(), plan.upto.tolist()) == ([5, 4, 3, 2, 1], [11, 14, 18, 27, 100])
     rewards = [[0.1] * 12, [0.2] * 12, [0.3] * 12]
     assert play(lb.RisingSR(), rewards, 12).pulls == (3, 4, 5)
     assert play(lb.RisingSR(leftover="unspent"), rewards, 12).pulls == (3, 4, 4)
@@ -179,9 +170,6 @@ def test_rising_sr_errs_no_more_often_than_its_bound(rng):
     assert wrong <= limit, f"{wrong} of {runs}; {claim:.2%} gives more than {limit} once in 10^6"
 
 
-# --- R-UCBE ---
-
-
 def test_rising_ucbe_picks_by_bounds_worked_by_hand():
     # T = 20, sigma = .1, a = 4. After the warm-up n = 4, h = 1 and the bonus is
     # .1 (20-4+1-1) sqrt(4) = 3.2 for both arms; the projections are X_4 + 16 (X_4 - X_3):
@@ -208,9 +196,6 @@ def test_rising_ucbe_finds_the_late_bloomer_of_setting_a(rng):
     rewards = problem("paper-a").means(400) + 0.01 * rng.standard_normal((5, 400))
     assert play(lb.RisingUCBE(exploration=20, noise=0.01), rewards, 400).recommend().arm == 0
     assert play(lb.SuccessiveHalving(), rewards, 400).recommend().arm != 0
-
-
-# --- the baselines ---
 
 
 def test_round_robin_spends_all_and_judges_all_samples_and_its_window_the_last_quarter():

@@ -89,6 +89,11 @@ def test_where_no_folder_can_be_made_it_is_said(tmp_path):
 
 
 def test_without_a_name_the_newest_is_looked_at(tmp_path):
+    with pytest.raises(JournalError, match=r"There is no folder races. .*start with race"):
+        read_verdict()
+    (tmp_path / "races").mkdir()
+    with pytest.raises(JournalError, match=r"There is no journal in races. Name the file"):
+        read_verdict()
     first, second = run(), run(budget=30)
     assert read_verdict().summary() == second.summary()
     resume(first.journal, LEARNERS, progress=False)  # written last
@@ -99,14 +104,6 @@ def test_without_a_name_the_newest_is_looked_at(tmp_path):
     own = run("mine/of/today/")
     assert own.journal.startswith(f"{tmp_path}/mine/of/today/")
     assert read_verdict("mine/of/today").summary() == own.summary()
-
-
-def test_where_there_is_none_it_is_said(tmp_path):
-    with pytest.raises(JournalError, match=r"There is no folder races. .*start with race"):
-        read_verdict()
-    (tmp_path / "races").mkdir()
-    with pytest.raises(JournalError, match=r"There is no journal in races. Name the file"):
-        read_verdict()
 
 
 def test_a_file_that_is_there_is_an_error_with_the_ways_out(tmp_path):

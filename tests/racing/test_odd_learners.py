@@ -69,26 +69,17 @@ def test_it_is_that_learners_failure_and_the_race_goes_on(tmp_path, what):
     assert resume(path, learners, progress=False).summary() == verdict.summary()
 
 
-def test_a_save_that_fails_or_exits_is_a_warning(tmp_path):
+def test_an_exit_is_a_warning_in_a_save_and_a_failure_while_a_learner_is_built(tmp_path):
     class Odd(Learner):
         save = staticmethod(lambda folder: sys.exit(0))
         load = staticmethod(lambda folder: None)
 
-    learners = GOOD | {"odd": lambda: Odd(lambda: 0.5)}
-    saving = LocalRunner(checkpoint_every=2)
+    learners = GOOD | {"odd": lambda: Odd(lambda: 0.5), "unbuilt": lambda: sys.exit(3)}
+    saving = LocalRunner(checkpoint_every=2, timeout=1e12)  # longer than any wait
     verdict = race(learners, 40, journal=tmp_path / "r.db", progress=False, runner=saving)
     assert verdict.spent == 40
+    assert verdict["unbuilt"].why == "pull 1 failed twice: SystemExit: 3"
     assert any("odd: could not be saved (SystemExit: 0)" in w for w in verdict.warnings)
-
-
-def test_an_exit_while_a_learner_is_built_is_its_failure():
-    verdict = race(GOOD | {"odd": lambda: sys.exit(3)}, 40, journal=None, progress=False)
-    assert verdict["odd"].why == "pull 1 failed twice: SystemExit: 3" and verdict.spent == 40
-
-
-def test_a_timeout_longer_than_any_wait_is_no_trouble():
-    verdict = race(GOOD, 20, journal=None, progress=False, runner=LocalRunner(timeout=1e12))
-    assert verdict.spent == 20
 
 
 NAMES = ["net[relu]", "net[tanh]", "[/bold]", ":smile:", "bell\x07", "red\x1b[31m", "half\udc80"]

@@ -18,7 +18,7 @@ from latebloomer.cluster import Cluster
 from latebloomer.errors import ClusterError, LearnerError, SettingError
 from latebloomer.racing.checkpoints.storage import Folder, Remote
 from latebloomer.racing.progress import Progress
-from latebloomer.racing.runners import ray_actors, ray_runner, ray_slots
+from latebloomer.racing.runners import ray_actors, ray_runner
 from latebloomer.racing.runners.contract import RunnerContext
 from latebloomer.racing.runners.ray_runner import RayRunner
 from latebloomer.racing.runners.runner_contract import Rising, check_runner
@@ -229,27 +229,24 @@ class Elsewhere:
 
 
 def slots_for(*wanted):
-    found = ray_slots.Slots(Elsewhere(), wanted)
+    found = ray_actors.Slots(Elsewhere(), wanted)
     for kind, fit in found._counts().items():
         first = len(found.slots)
-        found.slots += [ray_slots.Slot(None, first + k, kind, "n") for k in range(fit)]
+        found.slots += [ray_actors.Slot(None, first + k, kind, "n") for k in range(fit)]
     return found
 
 
-def test_a_slot_of_several_gpus_has_one_learner():
+def test_several_gpus_have_one_learner_and_one_gpu_is_shared_in_turns():
     found = slots_for(*[{"CPU": 1, "GPU": 4}] * 3)
     first, second = found.assign(0), found.assign(1)
     assert first is not second and found.is_full(2) and found.assign(2) is None
     found.vacate(0)
     assert found.assign(0, avoid=first) is first  # the only one that is free
-
-
-def test_one_gpu_is_shared_in_turns_and_one_that_was_lost_goes_elsewhere():
     found = slots_for(*[{"CPU": 6, "GPU": 1}] * 4)
     given = [found.assign(arm) for arm in range(4)]
     assert [slot.number for slot in given] == [0, 1, 0, 1]
     found.vacate(0)
-    assert found.assign(0, avoid=given[0]).number == 1
+    assert found.assign(0, avoid=given[0]).number == 1  # one that was lost goes elsewhere
     room = found.free([given[1]])
     assert room[given[0].key] == 1 and room[given[1].key] == 0
 
@@ -262,12 +259,9 @@ def test_learners_with_their_own_resources_have_their_own_slots():
     assert {found.assign(arm).kind.gpus for arm in (9, 10)} == {1}
     with pytest.raises(ClusterError, match="no room for a learner that needs 5 CPU next to the"):
         slots_for({"CPU": 9}, {"CPU": 5})
-
-
-@pytest.mark.parametrize("learners, share", [(1, 1.0), (3, 0.3333), (8, 0.125), (20_000, 1e-4)])
-def test_actors_ask_for_a_share_that_fits_all_of_them_into_one_slot(learners, share):
-    found = ray_slots.Kind((("CPU", 1),), learners).share("CPU", 1)
-    assert found == pytest.approx(share) and (found * learners <= 1 or learners > 10_000)
+    for learners, share in ((1, 1.0), (3, 0.3333), (8, 0.125), (20_000, 1e-4)):
+        found = ray_actors.Kind((("CPU", 1),), learners).share("CPU", 1)  # all fit into one slot
+        assert found == pytest.approx(share) and (found * learners <= 1 or learners > 10_000)
 
 
 @pytest.mark.parametrize("scheme", ["", "file://"])
@@ -323,6 +317,7 @@ def test_a_storage_keeps_folders_whole_or_not_at_all(tmp_path, storage):
 @pytest.mark.parametrize(
     "how, error, text",
     [
+        ({}, LearnerError, "'locked' cannot be sent to another process"),
         ({"resources": {"num_cpus": 64}}, ClusterError, "asks for 64 CPU, but no node"),
         ({"resources": {"num_cpus": 1, "num_gpus": 1}}, ClusterError, "4 CPU, 0 GPU"),
         ({"storage": "/proc/nowhere"}, ClusterError, "/proc/nowhere/.*, cannot be written from"),
@@ -332,16 +327,11 @@ def test_a_storage_keeps_folders_whole_or_not_at_all(tmp_path, storage):
     ],
 )
 def test_what_cannot_work_is_said_before_the_first_pull(ray, tmp_path, how, error, text):
-    with pytest.raises(error, match=text):
-        run(LEARNERS, 60, tmp_path / "race.db", RayRunner(**how))
-    assert rows(tmp_path / "race.db") == []  # so that the next race may use the file
-
-
-def test_a_learner_that_cannot_travel_is_named(ray, tmp_path):
     lock = threading.Lock()
-    learners = LEARNERS | {"locked": lambda: lock}
-    with pytest.raises(LearnerError, match="'locked' cannot be sent to another process"):
-        run(learners, 60, tmp_path / "race.db")
+    learners = LEARNERS if how else LEARNERS | {"locked": lambda: lock}
+    with pytest.raises(error, match=text):
+        run(learners, 60, tmp_path / "race.db", RayRunner(**how))
+    assert rows(tmp_path / "race.db") == []  # so that the next race may use the file
 
 
 @pytest.mark.parametrize(

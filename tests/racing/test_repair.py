@@ -372,7 +372,7 @@ def test_a_checksum_depends_on_every_cell_and_on_the_row_before():
         assert len(seen) == 6
 
 
-def test_a_stale_lock_is_no_lock(tmp_path):
+def test_a_stale_lock_is_no_lock_and_one_is_given_back_if_a_journal_fails(tmp_path, monkeypatch):
     path = tmp_path / "race.db"
     Path(f"{path}.lock").touch()
     assert run(path).spent == 40
@@ -380,10 +380,7 @@ def test_a_stale_lock_is_no_lock(tmp_path):
     Path(f"{other}.lock").write_text("of another program")
     with pytest.raises(JournalError, match=r"cannot be written \(file is not a database"):
         run(other)
-
-
-def test_the_lock_is_given_back_where_making_a_journal_fails(tmp_path, monkeypatch):
-    path = tmp_path / "race.db"
+    path = tmp_path / "failed.db"
 
     def broken(*_):
         raise sqlite3.OperationalError("disk I/O error")

@@ -21,9 +21,6 @@ def extend(session, budget, horizon=None, revive=True):
     return session
 
 
-# --- decisions are those of the larger budget ---
-
-
 @pytest.mark.parametrize("policy", [p for p in SPECS if p not in STOPPING])
 @pytest.mark.parametrize("pulls", [0, 7, 31, None])
 @pytest.mark.parametrize("budget", [BUDGET, 75, 150, 400])
@@ -70,9 +67,6 @@ def test_arms_that_are_ahead_wait_and_are_compared_by_what_they_showed_at_the_sa
     ahead = session.pulls
     asked = session.ask_phase()
     assert all(n >= max(ahead[i] for i in asked) for i, n in enumerate(ahead) if i not in asked)
-
-
-# --- the horizon, the certificate, what was said before ---
 
 
 @policies
@@ -122,9 +116,6 @@ def test_arms_that_have_left_stay_away():
     assert (session.pulls[0], session.pulls[4]) == (before[0], before[4])
 
 
-# --- newcomers ---
-
-
 @pytest.mark.parametrize("policy", ["r-sr", "sh", "auto", "rr", "r-ucbe", "rest-sure"])
 def test_a_newcomer_catches_up_from_the_new_budget(policy):
     session = play(Session(policy, ["a", "b", "c"], 90, 200))
@@ -152,9 +143,6 @@ def test_a_rule_with_a_number_for_each_arm_has_none_for_a_newcomer():
             play(Session(policy, ARMS, BUDGET)).apply(events.Joined(ARMS, "new"))
 
 
-# --- bad input changes nothing ---
-
-
 @pytest.mark.parametrize(
     "event, error",
     [
@@ -176,8 +164,6 @@ def test_what_makes_no_sense_changes_nothing(event, error):
         session.apply(event)
     assert pickle.loads(before) == session
 
-
-# --- whatever happens ---
 
 KINDS = {
     "pull": (1, 30), events.FAILED: (0, ARMS + 1), events.FINISHED: (0, ARMS + 1), "plan": (1, 60),
@@ -265,11 +251,8 @@ def test_a_session_whose_arms_have_left_can_be_extended(policy, kinds, revive):
     for arm, how in enumerate(kinds):
         session.apply(events.LearnerLeft(arm, how))
     extend(session, 90, revive=revive)
-    assert (
-        session.over
-        and session.spent == 12
-        and session.reason.startswith("no arm that takes pulls remains")
-    )
+    assert session.over and session.spent == 12
+    assert session.reason.startswith("no arm that takes pulls remains")
     assert session.racing == tuple(arm for arm, how in enumerate(kinds) if how == events.FINISHED)
 
 

@@ -72,12 +72,11 @@ def test_where_every_arm_is_finished_the_best_score_wins(policy):
     assert session.spent <= 12 and session.recommend().arm == 0
 
 
-def test_replanning_with_less_cuts_earlier_and_with_more_later():
-    less, more = (play(Session("r-sr", ARMS, BUDGET), 40) for _ in range(2))
-    replan(less, 70)
-    replan(more, 400)
-    assert play(less).spent == 70 and play(more).spent == 400
-    assert len(less.racing) == len(more.racing) == 1
+@pytest.mark.parametrize("budget", [70, 400])
+def test_replanning_with_less_cuts_earlier_and_with_more_later(budget):
+    session = play(Session("r-sr", ARMS, BUDGET), 40)
+    replan(session, budget)
+    assert play(session).spent == budget and len(session.racing) == 1
 
 
 def test_a_score_that_looks_to_the_horizon_moves_with_it():
@@ -94,10 +93,9 @@ def test_a_score_that_looks_to_the_horizon_moves_with_it():
 def test_an_arm_that_never_gave_a_reward_is_no_trouble_to_a_new_plan(policy):
     session = Session(policy, ARMS, BUDGET)
     session.apply(events.LearnerLeft(1, events.FAILED))
-    play(session, 40)
-    replan(session, 3 * BUDGET)
-    play(session, 40)
-    replan(session, 2 * BUDGET)
+    for budget in (3 * BUDGET, 2 * BUDGET):
+        play(session, 40)
+        replan(session, budget)
     assert play(session).pulls[1] == 0
     assert policy in STOPPING or session.spent > 2 * BUDGET - 2 * ARMS
 

@@ -123,7 +123,6 @@ BAD_GAME = [
     ({"arms": "abc"}, "arms='abc' must be a number or a list of names"),
     ({"arms": ["a", None]}, "arms=['a', None] must be a number or a list of names"),
     ({"arms": ["a", "b", "a"]}, "arms must be named differently: 'a' appears twice"),
-    ({"budget": 2.5}, "budget=2.5, but budget must be a whole number"),
     ({"budget": 0}, "budget=0, but budget must be at least 1"),
     ({"budget": 10**400}, "budget must be at most 2^53"),
     ({"horizon": 0}, "horizon=0, but horizon must be at least 1"),
@@ -258,7 +257,6 @@ def test_arms_go_by_number_or_by_name():
 SPENT, AT_HORIZON, COMPLETE = "of the budget are spent", "is at the horizon of", "plan is complete"
 ENDINGS = [  # policy, arms, budget, horizon, pulls until it is over, why
     ("rr", 3, 10, None, 10, SPENT),
-    ("rr", 3, 9, None, 9, SPENT),
     ("rr-sw", 3, 10, None, 9, COMPLETE),  # floor(10/3) each
     ("r-sr", 3, 12, None, 12, SPENT),
     ("r-sr:leftover=unspent", 3, 12, None, 11, COMPLETE),  # 3 x 3 + 2 x 1
@@ -267,13 +265,11 @@ ENDINGS = [  # policy, arms, budget, horizon, pulls until it is over, why
     ("sh", 5, 60, None, 58, COMPLETE),  # 5 x 4 + 3 x 6 + 2 x 10
     ("sh", 4, 64, None, 64, SPENT),  # 4 x 8 + 2 x 16
     ("rr", 3, 10, 2, 6, AT_HORIZON),
-    ("rr-sw", 3, 10, 3, 9, AT_HORIZON),
     ("ucb-e:exploration=1", 3, 30, 5, 15, AT_HORIZON),
     ("ucb-e:exploration=1", 3, 30, 10, 30, SPENT),
     ("r-ucbe", 3, 30, 2, 6, AT_HORIZON),  # before its warm-up of four is over
     ("r-ucbe", 3, 30, 7, 21, AT_HORIZON),
     ("prob-1", 3, 30, 4, 12, AT_HORIZON),
-    ("prob-1", 3, 30, None, 30, SPENT),
     ("etc", 3, 30, 6, 18, AT_HORIZON),
     ("rest-sure", 3, 30, None, 30, SPENT),
 ]
@@ -318,7 +314,6 @@ def test_a_horizon_beyond_the_budget_is_played_to_the_same_number_of_pulls(polic
 
 PLAYED_PHASES = [
     ("rr", 3, 10, [{0: 4, 1: 3, 2: 3}]),  # the budget ends within the fourth sweep
-    ("rr", 3, 9, [{0: 3, 1: 3, 2: 3}]),
     ("rr-sw", 3, 10, [{0: 3, 1: 3, 2: 3}]),
     ("r-sr", 3, 12, [{0: 3, 1: 3, 2: 3}, {1: 1, 2: 1}, {2: 1}]),
     ("r-sr:leftover=unspent", 3, 12, [{0: 3, 1: 3, 2: 3}, {1: 1, 2: 1}]),
@@ -375,11 +370,13 @@ def test_a_phase_shrinks_by_what_was_told_of_it(policy, rng):
                 assert session.ask() in phase
 
 
-INDEX = [ALL["ucb-e"], ALL["r-ucbe"], "r-ucbe", ALL["prob-1"]]
-index = pytest.mark.parametrize("policy", INDEX)
+def test_a_batch_takes_the_arms_with_the_highest_bounds():
+    session = Session("ucb-e:exploration=0", arms=4, budget=40)
+    play(session, lambda arm, n: [0.3, 0.9, 0.1, 0.7][arm], pulls=4)
+    assert list(session.ask_phase(batch=3)) == [1, 3, 0]
 
 
-@index
+@pytest.mark.parametrize("policy", [ALL["ucb-e"], ALL["r-ucbe"], "r-ucbe", ALL["prob-1"]])
 def test_a_policy_without_phases_hands_out_up_to_a_batch_of_distinct_arms(policy):
     session = Session(policy, arms=6, budget=70, horizon=14)
     play(session, pulls=24)
@@ -388,23 +385,13 @@ def test_a_policy_without_phases_hands_out_up_to_a_batch_of_distinct_arms(policy
         assert session.ask_phase() == {first: 1}
         open_arms = sum(n < session.horizon for n in session.pulls)
         batch = session.ask_phase(batch=4)
-        assert (
-            session.ask_phase() == session.ask_phase(batch=9) == batch
-        )  # handed out is handed out
+        assert session.ask_phase() == session.ask_phase(batch=9) == batch  # it is handed out
         assert next(iter(batch)) == first and set(batch.values()) == {1}
-        assert len(batch) <= min(4, open_arms, left)
-        if policy != "prob-1":  # which may draw the same arm twice
-            assert len(batch) == min(4, open_arms, left)
+        most = min(4, open_arms, left)
+        assert len(batch) == most or (policy == "prob-1" and len(batch) < most)  # an arm twice
         for arm in reversed(batch):
             session.tell(arm, wobbly(arm, session.pulls[arm] + 1))
     assert session.spent == 70 and max(session.pulls) <= 14
-
-
-def test_a_batch_takes_the_arms_with_the_highest_bounds():
-    session = Session("ucb-e:exploration=0", arms=4, budget=40)
-    for arm, reward in enumerate([0.3, 0.9, 0.1, 0.7]):
-        session.tell(arm, reward)
-    assert list(session.ask_phase(batch=3)) == [1, 3, 0]
 
 
 @pytest.mark.parametrize("policy", [ALL["ucb-e"], ALL["r-ucbe"], ALL["prob-1"]])
@@ -535,10 +522,8 @@ def test_drops_are_explained_by_the_numbers_that_decided_them(policy, window, rn
         assert f"dropped at race pull {pulls}: estimate {mean:.6g}, versus " in str(why)
         assert f"versus {rival_mean:.6g} for {rival}" in str(why)
     assert session.explain(winner).decision == (200, session.pulls[winner], None, None)
-    assert (
-        f"selected with estimate {session.explain(winner).estimate:.6g}"
-        in session.explain(winner).why
-    )
+    won = session.explain(winner)
+    assert f"selected with estimate {won.estimate:.6g}" in won.why
 
 
 @pytest.mark.parametrize("policy", [ALL[name] for name in DROPPING])
@@ -627,9 +612,6 @@ def test_standings_begin_with_the_recommended_arm_and_end_with_the_first_dropped
         assert dropped == sorted(dropped, key=lambda row: (-row.left_at, -row.estimate))
 
 
-# --- ties ---
-
-
 @pytest.mark.parametrize("policy", [p for p in (*ALL.values(), *MORE) if p not in DRAWING])
 def test_of_equal_arms_the_highest_index_is_dropped_and_the_lowest_recommended(policy):
     session = Session(policy, arms=7, budget=84)
@@ -685,9 +667,11 @@ def test_certificates_hold_the_truth_where_the_rewards_are_the_means(policy, hor
             assert (found.upper[arm] < inf) == (session.pulls[arm] >= 3)
 
 
-def test_a_certificate_uses_the_window_of_the_policy():
+def test_a_certificate_uses_the_window_of_the_policy_and_needs_rewards_to_estimate_noise():
     rewards = [(0.1, 0.2)[arm] * n**0.5 for n in range(1, 31) for arm in (0, 1)]
-    lower = {}
+    empty, lower = Session("rr", arms=2, budget=20), {}
+    refused(empty, errors.SettingError, empty.certificate, "noise must be a number here")
+    assert not empty.certificate(noise=0.1).certified(0)
     for window in (0.1, 0.5):
         session = Session(f"rr-sw:window={window}", arms=2, budget=60)
         for pull, reward in enumerate(rewards):
@@ -698,22 +682,13 @@ def test_a_certificate_uses_the_window_of_the_policy():
     assert lower[0.5] == pytest.approx(sum(0.1 * n**0.5 for n in range(16, 31)) / 15)
 
 
-def test_a_certificate_of_too_few_rewards_says_what_is_missing():
-    session = Session("rr", arms=2, budget=20)
-    refused(session, errors.SettingError, session.certificate, "noise must be a number here")
-    refused(session, errors.SettingError, lambda: session.certificate(noise=-1), "noise=-1")
-    refused(session, errors.SettingError, lambda: session.certificate(0.1, delta=2), "delta=2")
-    assert not session.certificate(noise=0.1).certified(0)
-
-
 def test_the_levels_to_come_are_what_is_left_of_the_plan():
     session = Session("r-sr", 3, 60)
     plan = session.policy.plan(3, 60)
     levels = list(zip(plan.keep.tolist(), plan.upto.tolist(), strict=True))
     assert session.levels_to_come == [(k, n) for k, n in levels if k > 1 or n > levels[-2][1]]
     while len(session.racing) == 3:
-        session.tell(session.ask(), 0.5)
+        play(session, pulls=1)
     assert session.levels_to_come[0] == levels[1]
-    while not session.over:
-        session.tell(session.ask(), 0.5)
+    play(session)
     assert session.levels_to_come == [] == Session("r-ucbe", 3, 60).levels_to_come

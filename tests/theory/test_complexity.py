@@ -13,6 +13,7 @@ from latebloomer.errors import BudgetError, CurveError, SettingError
 from latebloomer.problems import problem
 from latebloomer.theory.complexity import need
 
+betas = st.floats(1.05, 4)
 some_gaps = st.lists(st.floats(1e-3, 1.0), min_size=1, max_size=12).map(lambda g: [0.0, *g])
 
 
@@ -53,11 +54,6 @@ def test_phase_lengths_equal_their_definition_in_fractions(arms, spare, each):
     if arms <= 12:  # (T - K) / (log_bar K) = each * denominator, exactly, is not rounded up
         budget = arms + each * total.numerator * arms
         assert theory.phase_lengths(arms, budget)[0] == each * total.denominator
-
-
-# --- Assumptions 1 and 2, checked on curves ---
-
-betas = st.floats(1.05, 4)
 
 
 def test_the_first_violation_of_each_arm_is_reported_with_its_size():
@@ -119,8 +115,6 @@ def test_lower_bound_instances_satisfy_both_assumptions(g, beta, length, data):
     assert (curves[:, 0] == 0).all()
 
 
-# --- widths and biases of the two estimators against their definitions ---
-
 counts = st.tuples(st.integers(1, 300), st.integers(0, 300), st.floats(0.02, 0.5)).map(
     lambda t: (t[0], t[0] + t[1], t[2])  # pulls <= horizon
 )
@@ -177,8 +171,6 @@ def test_widths_take_arrays_and_are_infinite_for_empty_windows():
     assert theory.optimistic_width(1.0, 5.0, 4, 4, 0.25) == 0
     assert theory.optimistic_weight(4, 4, 0.25) == 1
 
-
-# --- what is refused ---
 
 SYMBOLS = [
     (SettingError, "window", (0, 0.6)),

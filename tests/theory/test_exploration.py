@@ -10,6 +10,7 @@ from test_complexity import setting_a
 
 from latebloomer import theory
 from latebloomer.errors import SettingError
+from latebloomer.problems import problem
 from latebloomer.theory import rising_ucbe_bounds as rising_ucbe
 
 
@@ -157,8 +158,7 @@ def test_setting_a_has_no_closed_form_up_to_3200(budget):
 
 def setting_b(budget: int) -> np.ndarray:
     """[Mussi24, App. H]: two straight risers that stop, and one of the family F between them."""
-    n = np.arange(1, budget + 1)
-    return np.array([np.minimum(n / 400, 1), 0.47 * n / (10 + n), np.minimum(0.004 * n, 0.7)])
+    return problem("paper-b").means(budget)
 
 
 @pytest.mark.parametrize(

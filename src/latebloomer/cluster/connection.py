@@ -37,8 +37,7 @@ class Cluster:
         require(address is None or named, "address", address,
                 "None, 'auto' or like 'ray://host:10001'", "it says where Ray runs")  # fmt: skip
         if cores is not None:
-            require(need_whole("cores", cores) >= 1, "cores", cores, "at least 1",
-                    "a Ray without CPUs trains nothing")  # fmt: skip
+            need_whole("cores", cores, 1, "a Ray without CPUs trains nothing")
         if address is not None and cores is not None:
             raise SettingError(
                 f"cores={cores} and address={address!r}, but cores is for a Ray that is started "

@@ -169,7 +169,14 @@ def _from_checkpoint(entry: Entry, at: Restorable, notes: list[str]) -> tuple[An
         learner: Any = entry.build()
         if folder is not None and learners.can_save(learner):
             learner.load(folder)
-            _need_same_evaluation(learner, saved.n, at.recorded[saved.n - 1])
+            recorded = at.recorded[saved.n - 1]
+            value = learners.wrong_evaluation(learner, recorded)
+            if value is not None:  # it is not the one that was scored
+                raise LearnerError(
+                    f"its checkpoint of pull {saved.n} evaluates to {value:.6g}, but "
+                    f"{recorded:.6g} is recorded: load() does not restore what save() wrote. "
+                    "check_learner(...) shows the difference"
+                )
             return learner, saved.n
     if folder is None:
         notes.append(
@@ -177,17 +184,6 @@ def _from_checkpoint(entry: Entry, at: Restorable, notes: list[str]) -> tuple[An
             "that were saved (their digest differs from the journal's)"
         )
     return learner, None
-
-
-def _need_same_evaluation(learner: Any, n: int, recorded: float) -> None:
-    """Raise a `LearnerError` if a restored learner is not the one that was scored."""
-    value = learners.wrong_evaluation(learner, recorded)
-    if value is None:
-        return
-    raise LearnerError(
-        f"its checkpoint of pull {n} evaluates to {value:.6g}, but {recorded:.6g} is recorded: "
-        "load() does not restore what save() wrote. check_learner(...) shows the difference"
-    )
 
 
 def _pull_again(learner: Learner, pull: Callable[[Learner], Any], n: int, done: int) -> float:
@@ -200,11 +196,6 @@ def _pull_again(learner: Learner, pull: Callable[[Learner], Any], n: int, done: 
 
 
 # --- pickles ---
-
-
-def is_model(learner: Any) -> bool:
-    """Return whether a winner is what a generator yielded, not a learner or the generator."""
-    return learner is not None and not hasattr(learner, "pull") and not is_bare(learner)
 
 
 def is_bare(learner: Any) -> bool:
@@ -221,7 +212,7 @@ def pickle_learner(learner: Any, folder: Path) -> None:
 def keep_model(storage: Storage, arm: int, n: int, model: Any) -> Saved | None:
     """Pickle a generator's model; None if it is none, or if that fails: it is trained again."""
     place = model_place(arm, n)
-    if not is_model(model):
+    if model is None or hasattr(model, "pull") or is_bare(model):  # not what a generator yielded
         return None
     try:
         data = pickle.dumps(model)

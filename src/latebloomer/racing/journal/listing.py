@@ -20,16 +20,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from latebloomer import errors
 from latebloomer._util.atomic_files import make_folder
 from latebloomer._util.text import brief, one_line
-from latebloomer.errors import (
-    JournalError,
-    JournalInUse,
-    JournalMismatch,
-    OutputError,
-    SettingError,
-    require,
-)
 from latebloomer.page.race_page import ALL_FAILED, FINISHED, INTERRUPTED, RUNNING
 from latebloomer.racing.journal import ERROR, IF_EXISTS, NEW, RACES, JournalFile, Place, files
 from latebloomer.racing.journal.journal import DAMAGE, EventLog, near
@@ -69,14 +62,15 @@ def list_races(folder: Place) -> list[ListedRace]:
 
 def listed_race(path: Path) -> ListedRace | None:
     """Return one journal; None for a file that is not one."""
-    sizes = written_at(path), _journal_bytes(path), _folder_bytes(_checkpoints(path))
+    own = sum(_bytes(f"{path}{end}") for end in ("", *BESIDE))
+    sizes = written_at(path), own, _folder_bytes(_checkpoints(path))
     try:
         found = files.glance(path)
     except files.Foreign:
         return None
     except files.Blank as error:
         return ListedRace(str(path), EMPTY, *sizes, wrong=str(error))
-    except (JournalError, OSError) as error:
+    except (errors.JournalError, OSError) as error:
         state = DAMAGED if isinstance(error.__cause__, DAMAGE) else UNREADABLE
         return ListedRace(str(path), state, *sizes, wrong=one_line(str(error)))
     verdict, settings = found.verdict or {}, found.created.settings
@@ -98,10 +92,6 @@ def running_or_interrupted(path: Path) -> str:
 
 def _checkpoints(path: Path) -> Path:
     return path.with_name(f"{path.name}.checkpoints")
-
-
-def _journal_bytes(path: Path) -> int:
-    return sum(_bytes(f"{path}{end}") for end in ("", *BESIDE))
 
 
 def _folder_bytes(folder: Path) -> int:
@@ -136,7 +126,7 @@ def clean(folder: Place) -> Iterator[Cleaned]:
             try:
                 with closing(files.take_lock(path.absolute())):  # so that no process resumes it
                     removed = _drop_losers(_checkpoints(path), race.learners.index(race.winner))
-            except JournalInUse:
+            except errors.JournalInUse:
                 continue
             saved = race.checkpoint_bytes - _folder_bytes(_checkpoints(path))
             if removed:
@@ -175,11 +165,11 @@ def check_journal_options(journal: Any, if_exists: Any) -> None:
     except TypeError:
         text = ""
     if not (isinstance(text, str) and text.strip()):
-        raise SettingError(
+        raise errors.SettingError(
             f"journal={brief(journal)} must be a file, a folder that ends in a slash, or None to "
             f"keep the race in memory. Omit it to record the race in {RACES!r}."
         )
-    require(
+    errors.require(
         isinstance(if_exists, str) and if_exists in IF_EXISTS, "if_exists", if_exists,
         "'error', 'resume' or 'new'", "it says what to do if the journal already holds a race",
     )  # fmt: skip
@@ -201,16 +191,17 @@ def begin(journal: Place | None, created: Created, if_exists: str = ERROR) -> Ev
     made = journal if isinstance(journal, JournalFile) else JournalFile(journal)
     for path in _new_names(journal) if names_folder(journal) else files.numbered(Path(journal)):
         if not os.path.lexists(path):
-            with suppress(JournalInUse, JournalMismatch):  # another process made it just now
+            # Else another process made it just now.
+            with suppress(errors.JournalInUse, errors.JournalMismatch):
                 return files.create(replace(made, path=path), created, fresh=True)
-    raise JournalError("No name is free for the journal. Give one with journal=....")
+    raise errors.JournalError("No name is free for the journal. Give one with journal=....")
 
 
 def _new_names(journal: Place) -> Iterator[Path]:
     try:
         folder = make_folder(Path(journal))
-    except OutputError as error:
-        raise JournalError(
+    except errors.OutputError as error:
+        raise errors.JournalError(
             f"journal={os.fspath(journal)!r}: {error}. {files.CANNOT_WRITE}"
         ) from error
     for _ in range(1000):
@@ -225,7 +216,7 @@ def journal_files(folder: Place) -> list[Path]:
     """Return the files of a folder that may be journals, the one written last at the end."""
     place = Path(folder)
     if not place.is_dir():
-        raise JournalError(
+        raise errors.JournalError(
             f"There is no folder {near(place.absolute())}. Races are recorded in {RACES} of the "
             "folder that they run in; give another folder, or start with race(...)."
         )
@@ -241,7 +232,7 @@ def _may_be_journal(path: Path) -> bool:
         return True
     try:
         files.need_journal(path)
-    except JournalError:
+    except errors.JournalError:
         return False
     return True
 
@@ -264,13 +255,11 @@ def newest_journal(folder: Place = RACES) -> Path:
             files.read(path, brief=True).close()
         except (files.Blank, files.Foreign):
             continue
-        except JournalError:
+        except errors.JournalError:
             pass  # damaged or unreadable: opening it raises the reason
         return path
-    raise JournalError(
-        f"There is no journal in {near(Path(folder).absolute())}. Name the file, or start with "
-        "race(...)."
-    )
+    place = near(Path(folder).absolute())
+    raise errors.JournalError(f"There is no journal in {place}. Name the file, or use race(...).")
 
 
 def journal_at(journal: Place | None) -> Path:

@@ -205,18 +205,14 @@ def check_memory_limit(
     """
     if most is None or most >= len(entries):
         return
-    given, policy = f"max_in_memory={most}", session.policy
+    given, policy, wrong = f"max_in_memory={most}", session.policy, ""
     if session.decides_every_pull or policy.decides_after_sweeps():
         after = "pull" if session.decides_every_pull else "sweep"
-        raise SettingError(
-            f"{given} needs a policy with phases (auto, r-sr, sh), but {policy!r} decides after "
-            f"every {after}: choose another policy, {WITHOUT}."
-        )
-    if settings.seconds is not None:
-        raise SettingError(
-            f"{given} cannot be combined with seconds={settings.seconds:g}, which needs new plans "
-            f"within a phase. Use budget=..., {WITHOUT}."
-        )
+        wrong = f"needs a policy with phases (auto, r-sr): {policy!r} decides after every {after}"
+    elif settings.seconds is not None:
+        wrong = f"cannot be combined with seconds={settings.seconds:g}, only with budget=..."
+    if wrong:
+        raise SettingError(f"{given} {wrong}. Change that, {WITHOUT}.")
     for entry in entries:
         if not entry.rebuilds:
             raise LearnerError(
@@ -224,13 +220,12 @@ def check_memory_limit(
                 f"you hold it. Pass a function that builds it, {WITHOUT}."
             )
         if isgeneratorfunction(entry.given):
-            raise LearnerError(f"{given}: {cannot_let_go(entry.name, 'it is a generator')}")
+            raise cannot_let_go(entry, "it is a generator")
 
 
-def cannot_let_go(name: str, why: str) -> str:
-    """Return what to do about a learner that cannot leave the memory."""
-    return (
-        f"Learner {name!r} cannot be saved and released ({why}). Pass a function that returns an "
-        "object with pull(), save(folder) and load(folder), or one that can be pickled, "
-        f"{WITHOUT}."
+def cannot_let_go(entry: Entry, why: str) -> LearnerError:
+    """Return the error for a learner that cannot leave the memory."""
+    return LearnerError(
+        f"Learner {entry.name!r} cannot be saved and released ({why}). Pass a function that "
+        f"returns an object with save(folder) and load(folder), or a picklable one, {WITHOUT}."
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from time import monotonic, perf_counter
@@ -11,10 +10,9 @@ from typing import ClassVar, TypeAlias
 
 from latebloomer.errors import LearnerError, SettingError
 from latebloomer.racing.learner import bare, note_pulls, trained
-from latebloomer.racing.runners import contract, limited_host
+from latebloomer.racing.runners import contract, learner_host
 from latebloomer.racing.runners.contract import HandedOver, Orders, Report, Runner, RunnerContext
-from latebloomer.racing.runners.learner_host import BARE, LearnerHost, hand_over, pack, unpack
-from latebloomer.racing.runners.limited_host import CallThread, ChildProcess, ThreadHost
+from latebloomer.racing.runners.learner_host import ChildProcess, LearnerHost, ThreadHost, unpack
 from latebloomer.racing.runners.own_state import OwnStates
 from latebloomer.session import events
 from latebloomer.session.events import PullFailed, Saved, SaveFailed, ScoreReported
@@ -56,8 +54,8 @@ class LocalRunner(Runner):
         self.interrupts = self.isolate
         self._live: dict[int, Host] = {}  # the learner that was pulled last comes last
         self._states = OwnStates()
-        self._thread = CallThread()
-        self._forker: ThreadPoolExecutor | None = None
+        self._thread = learner_host.CallThread()
+        self._forker: learner_host.Forker | None = None
 
     def start(self, context: RunnerContext) -> None:
         """Take the learners; each is built when it is first pulled."""
@@ -67,8 +65,8 @@ class LocalRunner(Runner):
         self.in_phases = self._few = most is not None and most < len(entries)
         if self.isolate:
             # A forked process has all learners in its memory; a spawned one receives them.
-            self._packed = pack(entries, copied=limited_host.FORKS)
-            self._forker = limited_host.make_forker()
+            self._packed = learner_host.pack(entries, copied=learner_host.FORKS)
+            self._forker = learner_host.Forker()
 
     # --- pulls ---
 
@@ -97,7 +95,7 @@ class LocalRunner(Runner):
             if self.isolate and arm not in self._checked:
                 self._checked.add(arm)
                 if host.yields_only_scores():
-                    yield events.WarningNoted(arm, BARE)
+                    yield events.WarningNoted(arm, learner_host.BARE)
             if self._context.schedule.is_due(arm, done + 1):
                 yield from self.save({arm: done + 1})
 
@@ -126,7 +124,7 @@ class LocalRunner(Runner):
     def _host(self, arm: int) -> Host:
         entry = self._context.entries[arm]
         if self._forker is not None:
-            return ChildProcess(arm, self._packed, self.timeout, self._context, self._forker)
+            return ChildProcess(arm, self._packed, self, self._context, self._forker)
         host = LearnerHost(arm, entry, self._states)
         if self.timeout is None:
             return host
@@ -141,8 +139,7 @@ class LocalRunner(Runner):
             if pulls and (latest is None or latest.n != pulls):
                 for report in self.save({arm: pulls}):
                     if isinstance(report, SaveFailed):
-                        name = self._context.entries[arm].name
-                        raise LearnerError(contract.cannot_let_go(name, report.reason))
+                        raise contract.cannot_let_go(self._context.entries[arm], report.reason)
                     yield report
             self._drop(arm)
 
@@ -171,9 +168,10 @@ class LocalRunner(Runner):
         """Save live arms that can be saved."""
         storage = self._context.states.storage
         for arm in pulls:
-            host = self._live.get(arm)
-            saved = None if host is None else host.save(storage, self._few)
-            if host is not None and host.lost:
+            if (host := self._live.get(arm)) is None:
+                continue
+            saved = host.save(storage, self._few)
+            if host.lost:
                 self._drop(arm)
             if saved is not None:
                 yield saved
@@ -193,8 +191,7 @@ class LocalRunner(Runner):
             return HandedOver(trained(host.learner), reports)
         states, entry = self._context.states, unpack(self._packed)[arm]
         saving = partial(host.save, states.storage, self._few)
-        found = hand_over(states, entry, arm, pulls, host.fetch(), saving)
-        return HandedOver(found.learner, [*reports, *found.events])
+        return learner_host.hand_over(states, entry, arm, pulls, host.fetch(), saving, reports)
 
     def stop(self) -> None:
         """End all processes and threads; remember how often objects were pulled."""

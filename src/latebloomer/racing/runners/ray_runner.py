@@ -13,12 +13,10 @@ from latebloomer._util.text import reason_of
 from latebloomer.cluster import Cluster
 from latebloomer.errors import ClusterError, LearnerError, SettingError, need_whole, require
 from latebloomer.racing.checkpoints.storage import storage_at, without_password
-from latebloomer.racing.runners import contract, ray_actors
+from latebloomer.racing.runners import contract, learner_host, ray_actors
 from latebloomer.racing.runners.contract import HandedOver, Orders, Report, Runner, RunnerContext
-from latebloomer.racing.runners.learner_host import BARE, Batch, hand_over, pack, unpack
-from latebloomer.racing.runners.limited_host import took_longer
-from latebloomer.racing.runners.ray_actors import ActorPool, Worker
-from latebloomer.racing.runners.ray_slots import PATIENCE, Slots, check_nodes, needed
+from latebloomer.racing.runners.learner_host import hand_over, unpack
+from latebloomer.racing.runners.ray_actors import ActorPool, Slots, Worker, needed
 from latebloomer.session import events
 from latebloomer.session.events import PullFailed, Saved, SaveFailed, ScoreReported
 
@@ -92,17 +90,13 @@ class RayRunner(Runner):
         self._resources = ONE_CORE if self.resources is None else self.resources
         needed(self._resources)
         self._single = self.learner_resources or {}
-        if not isinstance(self._single, Mapping):
-            raise SettingError(
-                f"learner_resources={self._single!r}, but learner_resources must be a dict of "
-                'names and resources such as {"big": {"num_gpus": 1}}'
-            )
+        require(isinstance(self._single, Mapping), "learner_resources", self._single,
+                'a dict of names and resources', 'such as {"big": {"num_gpus": 1}}')  # fmt: skip
         for name, wanted in self._single.items():
             needed(wanted, f"learner_resources[{name!r}]")
         self._storage = None if self.storage is None else storage_at(self.storage)
         if self.batch is not None:
-            require(need_whole("batch", self.batch) >= 1, "batch", self.batch, "at least 1",
-                    "it is how many learners are pulled at the same time")  # fmt: skip
+            need_whole("batch", self.batch, 1, "that many learners are pulled at the same time")
         self._closing = ExitStack()
         self._bare: set[int] = set()  # learners that were warned of
 
@@ -131,12 +125,12 @@ class RayRunner(Runner):
         wanted = self._wanted([entry.name for entry in context.entries])
         self._closing.callback(self._cluster.close)
         self._ray = self._cluster.open().ray
-        self._packed = pack(context.entries)
+        self._packed = learner_host.pack(context.entries)
         self._cluster.need_same_version()
         sent = self._ray.put(self._packed)  # once for each machine
         if self._storage is not None:
             context.states.move_to(self._storage)
-        check_nodes(self._cluster, sent, context.states.storage)
+        ray_actors.check_nodes(self._cluster, sent, context.states.storage)
         self._slots = Slots(self._cluster, wanted)
         self._closing.callback(self._slots.close)
         self._pool = ActorPool(self._ray, self._slots, context, sent, self)
@@ -146,12 +140,9 @@ class RayRunner(Runner):
 
     def _wanted(self, names: list[str]) -> list[dict[str, float]]:
         """Return what a pull of each learner takes."""
-        unknown = [name for name in self._single if name not in names]
+        unknown, known = ", ".join({*self._single} - {*names}), ", ".join(names)
         if unknown:
-            raise SettingError(
-                f"learner_resources names {', '.join(unknown)}, but the learners are "
-                f"{', '.join(names)}"
-            )
+            raise SettingError(f"learner_resources names {unknown}, but the learners are {known}")
         return [needed({**self._resources, **self._single.get(name, {})}) for name in names]
 
     # --- the race ---
@@ -222,10 +213,10 @@ class RayRunner(Runner):
     def _wait_for_room(self) -> events.Waiting:
         """Wait for a machine that has room for a learner, but not for ever."""
         self._slots.wait(TICK)
-        if monotonic() - self._heard > PATIENCE:
+        if monotonic() - self._heard > ray_actors.PATIENCE:
             raise ClusterError(
-                f"the Ray cluster has had no machine for any learner for {PATIENCE:g} s: the "
-                "journal has all that was counted; resume(...) when there are machines again"
+                f"the Ray cluster had no machine for any learner for {ray_actors.PATIENCE:g} s: "
+                "resume(...) when it has some again; the journal is complete"
             )
         return events.Waiting(())
 
@@ -245,8 +236,7 @@ class RayRunner(Runner):
             yield from self._batch_of(worker, answer)
         elif call == ray_actors.SAVE:
             if self._most is not None and isinstance(answer, SaveFailed):
-                name = self._context.entries[arm].name
-                raise LearnerError(contract.cannot_let_go(name, answer.reason))
+                raise contract.cannot_let_go(self._context.entries[arm], answer.reason)
             if answer is None:  # it cannot be saved: not asked again before it trained as long
                 self._context.schedule.note_saved(arm, 0.0)
             else:
@@ -258,14 +248,14 @@ class RayRunner(Runner):
             yield from (events.WarningNoted(arm, text) for text in answer.notes)
             yield events.Restored(arm, worker.done, monotonic() - worker.since)
 
-    def _batch_of(self, worker: Worker, batch: Batch) -> Iterator[Report]:
+    def _batch_of(self, worker: Worker, batch: learner_host.Batch) -> Iterator[Report]:
         arm, schedule = worker.arm, self._context.schedule
         for report in batch.reports:
             if type(report) is not ScoreReported:
                 yield report
                 return
             if self.timeout is not None and report.seconds > self.timeout:
-                kind, why = took_longer(ray_actors.TRAIN, self.timeout)
+                kind, why = learner_host.took_longer(ray_actors.TRAIN, self.timeout)
                 yield PullFailed(arm, worker.done + 1, kind, why, seconds=report.seconds)
                 return
             worker.done += 1
@@ -273,7 +263,7 @@ class RayRunner(Runner):
             yield report
             if batch.only_scores and arm not in self._bare:
                 self._bare.add(arm)
-                yield events.WarningNoted(arm, BARE)
+                yield events.WarningNoted(arm, learner_host.BARE)
             if self._pool.workers.get(arm) is not worker:  # it is out, or was not wanted
                 return
         complete = worker.ends_phase and len(batch.reports) == worker.pulls
@@ -304,8 +294,7 @@ class RayRunner(Runner):
     def discard(self, arm: int) -> None:
         self._pool.end(arm)
 
-    def release(self, arm: int) -> None:
-        self._pool.end(arm)
+    release = discard
 
     def save(self, pulls: Mapping[int, int]) -> Iterator[Saved | SaveFailed]:
         workers = [self._pool.workers[arm] for arm in pulls if self._pool.idle(arm)]
@@ -340,13 +329,12 @@ class RayRunner(Runner):
         fetched = self._get(worker.actor.fetch.remote(), worker)
         entry = unpack(self._packed)[arm]  # a copy: an object that was given stays as it is
         saving = lambda: self._get(self._pool.save(worker), worker)  # noqa: E731
-        found = hand_over(self._context.states, entry, arm, pulls, fetched, saving)
-        return HandedOver(found.learner, [*reports, *found.events])
+        return hand_over(self._context.states, entry, arm, pulls, fetched, saving, reports)
 
     def _restored(self, arm: int, pulls: int) -> tuple[Worker, list[str]]:
         """Return the learner in a new process after `pulls` pulls, and what to note."""
         self._pool.end_all()  # nothing else is needed any more
-        self._slots.need_one(self._slots.kind_of(arm))
+        self._slots.need_one(self._slots.kinds[arm])
         self._pool.start(arm, pulls)
         worker = self._pool.workers[arm]
         answer = self._get(self._pool.prepare(worker), worker)

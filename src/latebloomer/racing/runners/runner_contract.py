@@ -100,12 +100,10 @@ def check_runner(make: Callable[[], Runner]) -> list[str]:
     return done
 
 
-def _race(policy: str, path: Path, runner: Runner, callbacks: Any = None) -> Verdict:
+def _race(policy: str, path: Path, runner: Runner, **more: Any) -> Verdict:
     runner.checkpoint_every = 4
-    return race(
-        LEARNERS, BUDGET, policy=policy, journal=path, runner=runner, progress=False,
-        callbacks=callbacks,
-    )  # fmt: skip
+    more |= {"policy": policy, "journal": path, "runner": runner, "progress": False}
+    return race(LEARNERS, BUDGET, **more)
 
 
 def _require(holds: bool, what: str) -> None:
@@ -129,7 +127,7 @@ def _check_held(here: Verdict, make: Callable[[], Runner], path: Path) -> None:
             runner.hold()
 
     try:
-        _race("r-sr", path, runner, [hold])
+        _race("r-sr", path, runner, callbacks=[hold])
     except Interrupted:
         pass
     else:
