@@ -51,9 +51,9 @@ class Metrics(NamedTuple):
             if not isinstance(scored[0], Mapping):
                 scored = [{ONE: one} for one in scored]
             if self.leading not in scored[0]:
+                said = f"scoring returns {', '.join(map(repr, scored[0]))}"
                 raise SettingError(
-                    f"scoring returns {', '.join(map(repr, scored[0]))}, but one of them must "
-                    f"decide the race: name it, as refit={next(iter(scored[0]), 'accuracy')!r}"
+                    f"{said}, but one of them must decide the race: name it, refit="
                 )
             found |= {f"{rows}_{name}": [float(one[name]) for one in scored] for name in scored[0]}
         return found
@@ -94,10 +94,9 @@ def metrics_of(search: Any) -> Metrics:
         named = {name: need_scoring(one) for name, one in scoring.items()}
         leading = next(iter(named), "") if callable(refit) else refit
         if isinstance(leading, bool) or leading not in named:
-            raise SettingError(
-                f"refit={brief(refit)} with {len(named)} metrics, but one of them must decide the "
-                f"race: refit must be {' or '.join(map(repr, named)) or 'the name of one'}"
-            )
+            said = f"refit={brief(refit)} with {len(named)} metrics, but one of them must decide"
+            needed = " or ".join(map(repr, named)) or "the name of one"
+            raise SettingError(f"{said} the race: refit must be {needed}")
         return Metrics(named, leading, train)
     need_scoring(scoring)
     if isinstance(refit, str) and callable(scoring):  # it may return a dict

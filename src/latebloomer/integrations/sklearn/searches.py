@@ -542,10 +542,9 @@ def drawn_params(distributions: Any, n_iter: Any, random_state: Any) -> list[dic
         lists = [{k: v for k, v in one.items() if not hasattr(v, "rvs")} for one in spaces]
         size = len(ParameterGrid(lists))  # checks the lists
     except (AttributeError, TypeError, ValueError) as error:
-        raise SettingError(
-            f"param_distributions={brief(distributions)}, but param_distributions must be a dict "
-            f"of settings and lists or distributions, or a list of such dicts: {error}"
-        ) from None
+        needed = "a dict of settings and lists or distributions, or a list of such dicts"
+        said = f"param_distributions={brief(distributions)}, but param_distributions must be"
+        raise SettingError(f"{said} {needed}: {error}") from None
     endless = sum(map(len, lists)) < sum(map(len, spaces))
     require(not isinstance(n_iter, str) or (n_iter == ALL and not endless), "n_iter", n_iter,
             "an integer, or 'all' of lists of values", "a distribution has no end")  # fmt: skip

@@ -176,10 +176,9 @@ class SklearnLearner:
         text = (Path(folder) / LABEL).read_text(encoding="utf-8")
         estimator, rows, progress = json.loads(text)
         if (estimator, rows) != (repr(self.estimator), self._rows):
-            raise LearnerError(
-                f"the checkpoint is of {estimator} on {rows} training rows, but this learner is "
-                f"{self.estimator!r} on {self._rows}: give the same estimator, data and validation"
-            )
+            said = f"the checkpoint is of {estimator} on {rows} training rows, but this learner is"
+            cure = "give the same estimator, data and validation"
+            raise LearnerError(f"{said} {self.estimator!r} on {self._rows}: {cure}")
         for number, model in enumerate(self._models):
             model.restore(self._format.read(Path(folder), number), progress[number])
 
@@ -237,10 +236,9 @@ class ModelFormat(NamedTuple):
         found = set(_skops().get_untrusted_types(data=data)) - {*TRUSTED, *self.trusted}
         if found:
             listed = sorted({*self.trusted, *found})
-            raise LearnerError(
-                f"the model holds {', '.join(sorted(found))}, which skops does not trust: if "
-                f"only you can write checkpoints, set trusted={listed!r}"
-            )
+            said = f"the model holds {', '.join(sorted(found))}, which skops does not trust"
+            cure = f"if only you can write checkpoints, set trusted={listed!r}"
+            raise LearnerError(f"{said}: {cure}")
 
 
 @contextmanager

@@ -72,10 +72,8 @@ def split_rows(
         try:
             splitter = check_cv(given, y, classifier=classifier)
         except ValueError:
-            raise SettingError(
-                f"{name}={brief(given)}, but {name} must be a share of the rows, such as 0.2, at "
-                "least 2 folds, a splitter of sklearn.model_selection, or splits"
-            ) from None
+            needed = "a share of the rows, such as 0.2, at least 2 folds, a splitter, or splits"
+            raise SettingError(f"{name}={brief(given)}, but {name} must be {needed}") from None
         pairs = splitter.split(X, y, **params)
     splits = [_checked_split(one, row_count(y), name) for one in pairs]
     require(len(splits) > 0, name, given, "at least one split", "a score needs held-out rows")
@@ -87,10 +85,9 @@ def _checked_split(split: Any, rows: int, name: str) -> Split:
     try:
         train, held = (np.arange(rows)[np.asarray(list(side))] for side in split)
     except (IndexError, TypeError, ValueError):
-        raise SettingError(
-            f"{name} has the split {brief(split)}, but a split must be two lists of row numbers "
-            f"below {rows}: those to train on, and those to be scored on"
-        ) from None
+        needed = f"two lists of row numbers below {rows}: to train on, and to be scored on"
+        said = f"{name} has the split {brief(split)}"
+        raise SettingError(f"{said}, but a split must be {needed}") from None
     both = np.intersect1d(train, held)
     if both.size:
         said = f"a split has row {both[0]} both to train on and to be scored on"
