@@ -22,8 +22,7 @@ from latebloomer import JournalFile, LocalRunner, RisingSR, race, read_verdict
 from latebloomer.racing.journal.files import create
 from latebloomer.racing.learner import Entry
 from latebloomer.racing.race_state import RaceState
-from latebloomer.racing.runners.learner_host import LearnerHost
-from latebloomer.racing.runners.own_state import OwnStates
+from latebloomer.racing.runners.learner_host import LearnerHost, OwnStates
 from latebloomer.racing.settings import Settings
 from latebloomer.session.events import Created, ScoreReported
 

@@ -42,16 +42,12 @@ def test_without_an_error_the_bound_is_the_exact_one(of):
     assert share(0, 10**6).high == pytest.approx(3e-6, rel=2e-3)  # the rule of three
 
 
-@pytest.mark.parametrize("df", [1, 2, 3, 5, 10, 99, 200, 201, 1000, 10**6])
-def test_students_quantile(df):
+@pytest.mark.parametrize("df", [1, 2, 3, 5, 10, 30, 99, 200, 201, 1000, 10**6])
+def test_students_quantiles(df):
     assert student(df) == pytest.approx(stats.t.ppf(0.975, df), rel=1e-9)
     assert pytest.approx(stats.norm.ppf(0.975), rel=1e-15) == Z
-
-
-@pytest.mark.parametrize("freedom", [10, 30, 300])
-@pytest.mark.parametrize("tail", [1e-2, 1e-4, 1e-6])
-def test_students_quantile_of_any_tail(freedom, tail):
-    assert student_tail(tail, freedom) == pytest.approx(stats.t.isf(tail, freedom), rel=0.01)
+    for tail in (1e-2, 1e-4, 1e-6) if df >= 10 else ():
+        assert student_tail(tail, df) == pytest.approx(stats.t.isf(tail, df), rel=0.01)
 
 
 @given(st.lists(st.integers(-1000, 1000), min_size=2, max_size=50))

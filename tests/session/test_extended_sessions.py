@@ -116,9 +116,6 @@ def test_arms_that_have_left_stay_away():
     assert (session.pulls[0], session.pulls[4]) == (before[0], before[4])
 
 
-# --- newcomers ---
-
-
 @pytest.mark.parametrize("policy", ["r-sr", "sh", "auto", "rr", "r-ucbe", "rest-sure"])
 def test_a_newcomer_catches_up_from_the_new_budget(policy):
     session = play(Session(policy, ["a", "b", "c"], 90, 200))
@@ -167,8 +164,6 @@ def test_what_makes_no_sense_changes_nothing(event, error):
         session.apply(event)
     assert pickle.loads(before) == session
 
-
-# --- whatever happens ---
 
 KINDS = {
     "pull": (1, 30), events.FAILED: (0, ARMS + 1), events.FINISHED: (0, ARMS + 1), "plan": (1, 60),

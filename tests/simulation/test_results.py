@@ -94,13 +94,10 @@ def test_one_run_has_no_interval_of_regret_and_is_json_all_the_same():
     assert lines[1].index("runs") + 4 == lines[2].index(" 60") + 3 and lines[2].startswith("r-sr ")
 
 
-def test_a_tally_without_runs_adds_nothing():
+def test_without_runs_nothing_is_added_and_what_is_unknown_brings_what_there_is():
     found = results_of(PROBLEM, [tally_of(POLICIES, PROBLEM.means(100), 100)])
     assert found.rows() == [] and found + results() == results()
     assert json.loads(found.to_json())["rows"] == []
-
-
-def test_unknown_policies_and_budgets_bring_what_there_is():
     with pytest.raises(UnknownName, match="policy in these results is called 'r-ucbe'"):
         results().cell("r-ucbe", 100)
     with pytest.raises(ResultsError, match="no runs of r-sr at budget 7, but at 100, 400"):
@@ -110,23 +107,16 @@ def test_unknown_policies_and_budgets_bring_what_there_is():
 # --- labels ---
 
 
-@pytest.mark.parametrize(
-    "policy",
-    [
-        RisingSR(),
+def test_a_label_is_what_make_policy_reads_and_tells_policies_apart():
+    for policy in (
         RisingSR(window=0.1),
         RisingUCBE(exploration=100.0, noise=0.01),
         RisingUCBE(exploration=1e-7, recommend="bound"),
         RisingUCBE(exploration=1e300),
         SuccessiveHalving(judge="window", window=0.5),
         *(cls() for cls in REGISTRY.values()),
-    ],
-)
-def test_a_label_is_what_make_policy_reads(policy):
-    assert make_policy(label_of(policy)) == policy
-
-
-def test_different_policies_have_different_labels_and_equal_ones_the_same():
+    ):
+        assert make_policy(label_of(policy)) == policy
     assert label_of(RisingUCBE(exploration=1)) == label_of(RisingUCBE(exploration=1.0))
     assert label_of(RisingUCBE(exploration=1)) != label_of(RisingUCBE(exploration=2))
     assert label_of(UCBE(gaps=(0, 0.5))) == "ucb-e:gaps=0/0.5"
@@ -217,9 +207,7 @@ def test_a_comparison_counts_the_runs_in_which_one_alone_errs():
 
 def test_policies_that_did_not_meet_are_not_compared():
     found = results(labels=("sh",)) + results(labels=("r-sr",))
-    with pytest.raises(
-        ResultsError, match="sh and r-sr were not simulated in the same runs at any budget"
-    ):
+    with pytest.raises(ResultsError, match=r"sh and r-sr were not simulated .* at any budget"):
         found.compare("sh", "r-sr")
     with pytest.raises(ResultsError, match=r"at budget 7\. Simulate them in one call"):
         results().compare("sh", "r-sr", budget=7)
@@ -258,12 +246,6 @@ def broken(**changes):
     return json.dumps({**json.loads(saved(results())), **changes}).encode()
 
 
-def wrong_counts():
-    document = json.loads(saved(results()))
-    document["cells"][0]["recommendations"][0] += 1
-    return json.dumps(document).encode()
-
-
 @pytest.mark.parametrize(
     ("data", "message"),
     [
@@ -276,9 +258,10 @@ def wrong_counts():
         (broken(edition=2), "has edition 2 of the results format, but this version reads 1"),
         (broken(cells=[{"policy": "r-sr"}]), "is damaged"),
         (broken(origin=3), "is damaged"),
-        (wrong_counts(), "is damaged: .* counts of r-sr at budget 100 do not add up"),
+        (saved(results()).replace('"recommendations": [', '"recommendations": [1', 1).encode(),
+         "is damaged: .* counts of r-sr at budget 100 do not add up"),
     ],
-)
+)  # fmt: skip
 def test_a_foreign_or_damaged_file_is_named(tmp_path, data, message):
     path = tmp_path / "file.json"
     path.write_bytes(data)

@@ -27,7 +27,7 @@ from latebloomer.errors import (
     UnknownName,
 )
 from latebloomer.policies.base import Policy
-from latebloomer.policies.registry import label_of, make_policy
+from latebloomer.policies.registry import make_policy
 from latebloomer.problems import problem
 from latebloomer.simulation.cpu import lanes_of, plain_player
 from latebloomer.simulation.experiment import experiment_of, informed
@@ -192,14 +192,12 @@ def chance_of_same(one, other):
 
 
 def test_auto_plays_by_sums_only_where_every_policy_can():
-    def method(policies, noise="0.1"):
-        results = quiet(f"paper-a:sigma={noise}", policies, 60, 2, target="python")
-        return {row["method"] for row in results.rows()}
-
-    assert method(["r-sr", "sh"]) == {"sums"}
-    assert method(["r-sr", "ucb-e"]) == {"pulls"}
-    bernoulli = quiet("paper-a:noise=bernoulli", "r-sr", 60, 2, target="python")
-    assert {row["method"] for row in bernoulli.rows()} == {"pulls"}
+    for noise, policies, method in (
+        ("sigma=0.1", ["r-sr", "sh"], "sums"), ("sigma=0.1", ["r-sr", "ucb-e"], "pulls"),
+        ("noise=bernoulli", "r-sr", "pulls"),
+    ):  # fmt: skip
+        results = quiet(f"paper-a:{noise}", policies, 60, 2, target="python")
+        assert {row["method"] for row in results.rows()} == {method}
 
 
 def test_the_published_errors_of_setting_a_are_in_range():
@@ -213,7 +211,6 @@ def test_the_published_errors_of_setting_a_are_in_range():
 def test_ucbe_is_told_the_gaps_of_the_problem():
     policy = informed(make_policy("ucb-e"), problem("paper-a"), 500)
     assert policy.gaps[0] == 0 and policy.gaps[1] == pytest.approx(problem("paper-a").gaps(500)[1])
-    assert label_of(make_policy("ucb-e")) == "ucb-e"
 
 
 # --- what goes wrong ---
@@ -250,9 +247,7 @@ class Boastful(Forgetful):
 def test_a_policy_that_keeps_no_sums_is_played_pull_by_pull_and_fails_the_contract():
     found = quiet("paper-a", Forgetful(), 100, 3, target="python")
     assert found.cells[0].method == "pulls"
-    with pytest.raises(
-        ContractError, match=r"remember` keeps no sums of rewards\. Use remember_le"
-    ):
+    with pytest.raises(ContractError, match=r"remember` keeps no sums of rewards\. Use rememb"):
         check_policy(Forgetful(), compiled=False)
     with pytest.raises(ContractError, match=r"after 2 pulls is not the mean of the latest 2 rew"):
         check_policy(Boastful(), compiled=False)
@@ -292,9 +287,7 @@ def test_without_a_gpu_the_error_says_what_to_do():
 
     if cuda.is_available():
         pytest.skip("this machine has a GPU")
-    with pytest.raises(
-        RuntimeError, match=r"no GPU or no CUDA driver on this machine\. Use target='cpu'"
-    ):
+    with pytest.raises(RuntimeError, match=r"no GPU or no CUDA driver on .*\. Use target='cpu'"):
         quiet("paper-a", "r-ucbe", 100, 2, target="gpu")
 
 
@@ -317,7 +310,7 @@ def test_a_chunk_that_does_not_fit_says_how_to_lower_it(monkeypatch):
         quiet("paper-a", "r-sr", 100, 80)
 
 
-def test_a_second_process_finds_the_compiled_code_on_disk():
+def test_compiled_code_is_kept_on_disk_where_it_has_a_file():
     code = (
         "from latebloomer import simulate\n"
         "from latebloomer.core.kernel import cpu_jit\n"
@@ -330,10 +323,7 @@ def test_a_second_process_finds_the_compiled_code_on_disk():
     )
     runs = [subprocess.run([sys.executable, "-c", code], capture_output=True) for _ in range(2)]
     assert runs[1].stdout.split() == [b"1", b"0"], runs[1].stderr.decode()
-
-
-def test_code_that_is_in_no_file_is_compiled_all_the_same():
-    typed = {}
+    typed = {}  # code that is in no file is compiled all the same
     exec(compile("def twice(x): return 2 * x", "<stdin>", "exec"), typed)
     assert cpu_jit()(typed["twice"])(21) == 42
 

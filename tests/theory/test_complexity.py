@@ -115,8 +115,6 @@ def test_lower_bound_instances_satisfy_both_assumptions(g, beta, length, data):
     assert (curves[:, 0] == 0).all()
 
 
-# --- widths and biases of the two estimators against their definitions ---
-
 counts = st.tuples(st.integers(1, 300), st.integers(0, 300), st.floats(0.02, 0.5)).map(
     lambda t: (t[0], t[0] + t[1], t[2])  # pulls <= horizon
 )

@@ -326,10 +326,8 @@ def _piecewise(rng: np.random.Generator) -> curves.Curve:
     lengths = np.array([_log_uniform(rng, 20, 300) for _ in range(3)])
     rises = np.sort(rng.uniform(0.1, 1, 3))[::-1] * lengths  # slope times length
     values = start + (limit - start) * np.cumsum(rises) / rises.sum()
-    pulls = 1 + np.cumsum(lengths)
-    return curves.PiecewiseLinear(
-        ((1.0, start), *zip(pulls.tolist(), values.tolist(), strict=True))
-    )
+    knots = zip((1 + np.cumsum(lengths)).tolist(), values.tolist(), strict=True)
+    return curves.PiecewiseLinear(((1.0, start), *knots))
 
 
 def _s_shaped(rng: np.random.Generator) -> curves.Curve:

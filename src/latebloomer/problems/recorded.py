@@ -87,8 +87,11 @@ def load_runs(path: str | Path, noise: Noise | float | None = None) -> list[Prob
         raise unknown("layout of curves", path.suffix or path.name, READERS)
     if not path.is_file():
         raise CurveError(f"{path}: there is no such file")
-    columns = _without_counters(path, READERS[path.suffix](path))
-    return [_problem(path, run, noise) for run in _by_run(path, columns)]
+    runs = _by_run(path, _without_counters(path, READERS[path.suffix](path)))
+    try:
+        return [Problem([*run.values()], noise, [*run], path.stem) for run in runs]
+    except CurveError as error:
+        raise CurveError(f"{path}: {error}") from None
 
 
 def _by_run(path: Path, columns: Columns) -> list[Columns]:
@@ -98,13 +101,6 @@ def _by_run(path: Path, columns: Columns) -> list[Columns]:
     if len(counts) > 1 or any(np.ndim(values) != 2 for values in columns.values()):
         raise CurveError(f"{path}: every arm must have as many runs")
     return [{name: values[run] for name, values in columns.items()} for run in range(*counts)]
-
-
-def _problem(path: Path, columns: Columns, noise: Noise | float | None) -> Problem:
-    try:
-        return Problem([*columns.values()], noise, [*columns], path.stem)
-    except CurveError as error:
-        raise CurveError(f"{path}: {error}") from None
 
 
 def _read_npz(path: Path) -> Columns:

@@ -13,7 +13,6 @@ from latebloomer.racing.learner import bare, note_pulls, trained
 from latebloomer.racing.runners import contract, learner_host
 from latebloomer.racing.runners.contract import HandedOver, Orders, Report, Runner, RunnerContext
 from latebloomer.racing.runners.learner_host import ChildProcess, LearnerHost, ThreadHost, unpack
-from latebloomer.racing.runners.own_state import OwnStates
 from latebloomer.session import events
 from latebloomer.session.events import PullFailed, Saved, SaveFailed, ScoreReported
 
@@ -53,7 +52,7 @@ class LocalRunner(Runner):
             raise SettingError(f"isolate={self.isolate!r}, but isolate must be True or False")
         self.interrupts = self.isolate
         self._live: dict[int, Host] = {}  # the learner that was pulled last comes last
-        self._states = OwnStates()
+        self._states = learner_host.OwnStates()
         self._thread = learner_host.CallThread()
         self._forker: learner_host.Forker | None = None
 

@@ -19,8 +19,7 @@ from latebloomer.racing.journal.journal import resume_call
 from latebloomer.racing.learner import Entry, trained
 from latebloomer.racing.progress import print_aside
 from latebloomer.racing.race_state import RaceState
-from latebloomer.racing.runners.learner_host import LearnerHost
-from latebloomer.racing.runners.own_state import OwnStates
+from latebloomer.racing.runners.learner_host import LearnerHost, OwnStates
 from latebloomer.racing.settings import Settings, versions
 from latebloomer.racing.stopping import certificate_of
 from latebloomer.racing.verdict import history
