@@ -15,7 +15,7 @@ from latebloomer.policies.related.power_thresholds import PTRR, Hybrid
 from latebloomer.policies.related.tuner_rules import IEpoch, MaxUCB, RisingBandits
 from latebloomer.policies.rungs import ASHA, Hyperband, deal
 from latebloomer.problems import problem
-from latebloomer.racing.verdict.history import Curve, _asha, _cuts, _rungs_below
+from latebloomer.racing.verdict import history
 
 
 def test_they_are_asked_for_by_the_names_of_their_papers():
@@ -165,10 +165,10 @@ def test_asha_by_hand():
 @given(st.integers(0, 2**32 - 1), st.integers(2, 9), st.integers(1, 70))
 def test_asha_is_what_a_race_reports_in_hindsight(seed, arms, horizon):
     rewards = np.random.default_rng(seed).integers(0, 6, (arms, horizon)) / 5.0
-    known = [Curve(row, None) for row in rewards]
-    pick, pulls = _asha(known, _cuts(known, _rungs_below(horizon)), horizon)
+    known = [history.Curve(row, None) for row in rewards]
+    found = history.asha([*map(str, range(arms))], known, arms * horizon)
     session = play(ASHA(), rewards, arms * horizon, horizon)
-    assert (session.recommend().arm, session.spent) == (pick, pulls)
+    assert (session.recommend().name, session.spent) == (found.pick, found.pulls)
 
 
 def test_hyperband_by_hand():
