@@ -13,7 +13,6 @@ from math import inf
 from typing import Any, NamedTuple, TypeAlias
 
 from latebloomer.core.kernel import kernel
-from latebloomer.core.random import normal
 
 Floats: TypeAlias = Any  # a float64 array when compiled, a list of floats in a session
 Ints: TypeAlias = Any  # an int64 array when compiled, a list of ints in a session
@@ -361,64 +360,4 @@ def replay(game: Game, ledger: Ledger, rewards: Any, run: int, path: Any) -> int
         path[ledger.cursor[PULLS]] = i
         observe(game, ledger, i, rewards[i][ledger.n[i]])
         i = advance(game, ledger, i, run)
-    return recommend(game, ledger)
-
-
-# --- by sums ---
-#
-# An exact shortcut for policies with a fixed plan and window means. Between two decisions such a
-# policy looks only at window sums. With Gaussian noise the increments of an arm's prefix sum
-# between the plan's breakpoints are independent Gaussians, so they are drawn directly: the same
-# distribution as pull by pull, at a cost that does not depend on the budget. The policy's own
-# kernels rate, drop and recommend; only the entries of `S` that they read are filled.
-
-
-class SumIncrements(NamedTuple):
-    """Breakpoints of the prefix sums, and what an arm gains from one to the next."""
-
-    points: Ints  # 0 and then the pull counts at which some policy reads a sum
-    gains: Floats  # (arms, points): the sum of the means since the point before
-    spreads: Floats  # (arms, points): the standard deviation of that gain
-    reached: Ints  # (arms,): the last point that is filled
-
-
-@kernel
-def draw_sums(
-    increments: SumIncrements, ledger: Ledger, seed: int, run: int, i: int, n: int
-) -> None:
-    """Fill the prefix sum of arm `i` at the breakpoints up to `n` pulls."""
-    S, points, k = ledger.S[i], increments.points, increments.reached[i]
-    while k + 1 < len(points) and points[k + 1] <= n:
-        k += 1
-        gain = increments.gains[i][k] + increments.spreads[i][k] * normal(seed, run, i, k)
-        S[points[k]] = S[points[k - 1]] + gain
-        ledger.last[i] = gain  # the latest reward itself if the two points are neighbors
-    increments.reached[i] = k
-    ledger.n[i] = n
-
-
-@kernel
-def play_by_sums(game: Game, ledger: Ledger, increments: SumIncrements, run: int) -> int:
-    """Simulate one run phase by phase, in the place of `play`; return the recommended arm."""
-    reset(ledger)
-    cursor = ledger.cursor
-    for i in range(len(ledger.n)):
-        increments.reached[i] = 0
-    for phase in range(len(game.plan.keep)):
-        keep_best(ledger, game.plan.keep[phase])
-        size, unspent = cursor[RACERS], game.budget - cursor[PULLS]
-        each, more = game.plan.upto[phase] - cursor[PHASE_START], 0
-        if size * each > unspent:  # the budget ends within this phase
-            each, more = unspent // size, unspent % size
-        for place in range(size):
-            i = ledger.racing[place]
-            draw_sums(
-                increments, ledger, game.seed, run, i, cursor[PHASE_START] + each + (place < more)
-            )
-            update_rating(game.rule, ledger, i, game.horizon)
-        cursor[PULLS] += size * each + more
-        cursor[PHASE_START] += each
-        cursor[SWEEPS] = cursor[PHASE_START]
-        cursor[PHASE] = phase + 1
-        rate_jointly(game.rule, ledger, game.horizon)
     return recommend(game, ledger)

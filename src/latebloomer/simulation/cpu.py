@@ -16,19 +16,26 @@ from latebloomer.core.kernel import Jit, cpu_jit, kernel, plain
 from latebloomer.core.ledger import (
     ANY,
     OVER,
+    PHASE,
+    PHASE_START,
+    PULLS,
+    RACERS,
+    SWEEPS,
     Floats,
     Game,
     Ledger,
-    SumIncrements,
     advance,
+    keep_best,
     observe,
-    play_by_sums,
+    rate_jointly,
     recommend,
     reset,
+    update_rating,
 )
+from latebloomer.core.random import normal
 from latebloomer.policies.base import Policy
 from latebloomer.problems.noise import reward, variates
-from latebloomer.simulation.experiment import Experiment
+from latebloomer.simulation.experiment import Experiment, SumIncrements
 
 MOST_OF_TWO = 2**26  # bytes (64 MiB) of a ledger up to which two runs are simulated side by side
 AHEAD = 32  # rewards drawn at once for an arm; even, and a power of two
@@ -119,6 +126,57 @@ def play_in_pairs(
         for arm in range(len(one.ledger.n)):
             pulls[place + more][arm] = other.ledger.n[arm]
             pulls[place][arm] = one.ledger.n[arm]
+
+
+# --- by sums ---
+#
+# An exact shortcut for policies with a fixed plan and window means. Between two decisions such a
+# policy looks only at window sums. With Gaussian noise the increments of an arm's prefix sum
+# between the plan's breakpoints are independent Gaussians, so they are drawn directly: the same
+# distribution as pull by pull, at a cost that does not depend on the budget. The policy's own
+# kernels rate, drop and recommend; only the entries of `S` that they read are filled.
+
+
+@kernel
+def draw_sums(
+    increments: SumIncrements, ledger: Ledger, seed: int, run: int, i: int, n: int
+) -> None:
+    """Fill the prefix sum of arm `i` at the breakpoints up to `n` pulls."""
+    S, points, k = ledger.S[i], increments.points, increments.reached[i]
+    while k + 1 < len(points) and points[k + 1] <= n:
+        k += 1
+        gain = increments.gains[i][k] + increments.spreads[i][k] * normal(seed, run, i, k)
+        S[points[k]] = S[points[k - 1]] + gain
+        ledger.last[i] = gain  # the latest reward itself if the two points are neighbors
+    increments.reached[i] = k
+    ledger.n[i] = n
+
+
+@kernel
+def play_by_sums(game: Game, ledger: Ledger, increments: SumIncrements, run: int) -> int:
+    """Simulate one run phase by phase, in the place of `play`; return the recommended arm."""
+    reset(ledger)
+    cursor = ledger.cursor
+    for i in range(len(ledger.n)):
+        increments.reached[i] = 0
+    for phase in range(len(game.plan.keep)):
+        keep_best(ledger, game.plan.keep[phase])
+        size, unspent = cursor[RACERS], game.budget - cursor[PULLS]
+        each, more = game.plan.upto[phase] - cursor[PHASE_START], 0
+        if size * each > unspent:  # the budget ends within this phase
+            each, more = unspent // size, unspent % size
+        for place in range(size):
+            i = ledger.racing[place]
+            draw_sums(
+                increments, ledger, game.seed, run, i, cursor[PHASE_START] + each + (place < more)
+            )
+            update_rating(game.rule, ledger, i, game.horizon)
+        cursor[PULLS] += size * each + more
+        cursor[PHASE_START] += each
+        cursor[SWEEPS] = cursor[PHASE_START]
+        cursor[PHASE] = phase + 1
+        rate_jointly(game.rule, ledger, game.horizon)
+    return recommend(game, ledger)
 
 
 # --- players ---

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from latebloomer._util.memory import need_memory
-from latebloomer.core.ledger import ANY, SumIncrements
+from latebloomer.core.ledger import ANY, Ints
 from latebloomer.core.moves import keeps_levels
 from latebloomer.errors import SettingError, need_whole
 from latebloomer.policies.base import Policy, most_pulls
@@ -35,6 +35,15 @@ class Summary(NamedTuple):
     digest: str  # sha256 of the means, as little-endian doubles arm by arm
     largest: float  # in size
     final: Floats  # (arms,): the means at the horizon
+
+
+class SumIncrements(NamedTuple):
+    """Breakpoints of the prefix sums, and what an arm gains from one to the next."""
+
+    points: Ints  # 0 and then the pull counts at which some policy reads a sum
+    gains: Floats  # (arms, points): the sum of the means since the point before
+    spreads: Floats  # (arms, points): the standard deviation of that gain
+    reached: Ints  # (arms,): the last point that is filled
 
 
 class MeanTable:
