@@ -28,8 +28,6 @@
 Every error leaves the object that raised it as it was before the call.
 """
 
-from __future__ import annotations
-
 import difflib
 import operator
 from collections.abc import Iterable

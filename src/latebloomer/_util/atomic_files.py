@@ -4,8 +4,6 @@ All that this library writes for its users goes through here, so that an error w
 folder, no permission, a full disk) is an `OutputError` and leaves the old file unchanged.
 """
 
-from __future__ import annotations
-
 import csv
 import errno
 import io

@@ -1,7 +1,5 @@
 """How much memory is free: checked before something large is made."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Iterator

@@ -3,8 +3,6 @@
 Also tables: rows as a data frame, and text as plain HTML for notebooks.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any

@@ -6,8 +6,6 @@ problems of a set share learners, tasks or data, so these standard errors are to
 random variation of draws and problems, not what another kind of learner would change.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import product

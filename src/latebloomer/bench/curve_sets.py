@@ -13,8 +13,6 @@ finished races. Runs of the same learners are one problem: an ``.npz`` whose ``c
 Files that cannot be used are skipped and reported.
 """
 
-from __future__ import annotations
-
 import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """The app with all its commands, and how each of them ends."""
 
-from __future__ import annotations
-
 import inspect
 import re
 from collections.abc import Callable

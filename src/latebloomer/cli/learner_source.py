@@ -1,7 +1,5 @@
 """The learners that a command is given as `mine.py:learners`: a user's own module and function."""
 
-from __future__ import annotations
-
 import importlib
 import inspect
 import os

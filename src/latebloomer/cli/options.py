@@ -1,7 +1,5 @@
 """The options of all commands: their help by panel, what values they take, what they write."""
 
-from __future__ import annotations
-
 import inspect
 import math
 import re

@@ -1,7 +1,5 @@
 """The commands that train nothing: plans, simulations, benchmarks, the paper's figures."""
 
-from __future__ import annotations
-
 import inspect
 from functools import partial
 from pathlib import Path

@@ -7,8 +7,6 @@ rewards that enter and leave the window: they serve where past rewards are cheap
 than to store. The tests prove both.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from math import ceil, sqrt
 from typing import Any, NamedTuple

@@ -6,8 +6,6 @@ and doctested as the plain Python it is; `lower` copies it for one target, bindi
 names to that target's copy. No algorithm is written twice.
 """
 
-from __future__ import annotations
-
 import builtins
 import dis
 import hashlib

@@ -7,8 +7,6 @@ compiled for each target (`moves_of` in `moves.py`): a session holds the ledger 
 code as arrays.
 """
 
-from __future__ import annotations
-
 from math import inf
 from typing import Any, NamedTuple, TypeAlias
 

@@ -4,8 +4,6 @@ The moves are in `ledger.py`. If a move names one of a policy's kernels, `moves_
 policy's own. A session uses lists, which plain Python indexes fastest; compiled code uses arrays.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from functools import cache, lru_cache

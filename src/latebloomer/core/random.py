@@ -24,8 +24,6 @@ one by one (`normal`) and 22-29 with a block for each draw instead of one for tw
 of the distribution function 37-52 one by one, Box-Muller 29-39 in pairs.
 """
 
-from __future__ import annotations
-
 import math
 from decimal import Decimal, localcontext
 from typing import Any, TypeAlias

@@ -5,8 +5,6 @@ wherever the library does. Intervals are made from whole numbers: how many, how 
 squares.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from functools import cache
 from math import exp, expm1, inf, lgamma, log, log1p, nan, sqrt

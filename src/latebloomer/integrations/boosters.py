@@ -1,7 +1,5 @@
 """What `XGBoostLearner`, `LightGBMLearner` and `CatBoostLearner` share."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, TypeAlias

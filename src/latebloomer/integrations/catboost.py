@@ -1,7 +1,5 @@
 """CatBoost: a learner that pauses CatBoost's own training between pulls."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import threading

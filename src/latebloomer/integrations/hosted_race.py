@@ -5,8 +5,6 @@ before it waits for the others. The journal is the state: after a kill a new pro
 continues, whatever the tool itself has kept.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

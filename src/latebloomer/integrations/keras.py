@@ -1,7 +1,5 @@
 """Keras 3: a learner that continues with `fit(initial_epoch=...)`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What learners of all training libraries share: pulls, a metric, random states, checkpoints."""
 
-from __future__ import annotations
-
 import json
 import random
 import re

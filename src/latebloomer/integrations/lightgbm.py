@@ -1,7 +1,5 @@
 """LightGBM: a learner that adds boosting rounds to a live booster."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from pathlib import Path

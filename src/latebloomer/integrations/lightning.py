@@ -1,7 +1,5 @@
 """Lightning: a learner that continues one `Trainer`, and restores Lightning's own checkpoints."""
 
-from __future__ import annotations
-
 import inspect
 import shutil
 from pathlib import Path

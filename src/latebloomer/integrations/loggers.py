@@ -1,7 +1,5 @@
 """Callbacks that write a race to MLflow, Weights & Biases, TensorBoard or `logging`."""
 
-from __future__ import annotations
-
 import logging
 import os
 from abc import ABC, abstractmethod

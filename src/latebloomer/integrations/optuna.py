@@ -8,8 +8,6 @@ a trial, so all trials of a race stay RUNNING until they are dropped. A dropped 
 PRUNED with its values so far, and the winner as COMPLETE.
 """
 
-from __future__ import annotations
-
 import pickle
 import re
 from collections import Counter

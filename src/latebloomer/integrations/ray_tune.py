@@ -4,8 +4,6 @@ Ray Tune does not save its schedulers. The journal is the state of this one: aft
 `Tuner.restore` makes the scheduler again, and it reads its state there.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any

@@ -4,8 +4,6 @@ The journal is the state: after a kill a new tuner, with the same arguments, con
 A trial and its arm have the same number.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from importlib import import_module
 from typing import Any

@@ -1,7 +1,5 @@
 """PyTorch: a learner of your own model, optimizer, loader, loss and metric."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from itertools import islice

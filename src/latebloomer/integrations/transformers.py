@@ -1,7 +1,5 @@
 """Hugging Face Transformers: a learner that continues a `Trainer` from the states in memory."""
 
-from __future__ import annotations
-
 import gc
 import shutil
 from math import ceil

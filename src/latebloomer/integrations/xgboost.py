@@ -1,7 +1,5 @@
 """XGBoost: a learner that adds boosting rounds to a live booster."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

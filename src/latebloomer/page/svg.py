@@ -6,8 +6,6 @@ of the picture. So a curve that grows is a path to which points are added, an ax
 changes one view box, and `page.js` zooms by placing what has a `data-at` again.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape

@@ -1,7 +1,5 @@
 """The claims of section 8 and of appendices G and H, each next to its check."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import pairwise
 

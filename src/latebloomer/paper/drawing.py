@@ -1,7 +1,5 @@
 """The look of the paper's figures: a logarithmic budget axis, bands, names where lines end."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 

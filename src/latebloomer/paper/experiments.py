@@ -5,8 +5,6 @@ algorithms are drawn and counted as the authors did. Figures and claims that nee
 share them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial

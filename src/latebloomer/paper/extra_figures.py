@@ -4,8 +4,6 @@ The first shows what theory guarantees and what is measured for T from 10^2 to 1
 error and regret on random instances of six families of curves.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial

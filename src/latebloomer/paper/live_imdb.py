@@ -5,8 +5,6 @@ reward of the pull), then learns from the review. Features are counts of the 100
 All runs of a learner are trained together: arrays have one row per run.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import partial
 from itertools import pairwise

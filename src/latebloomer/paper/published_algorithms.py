@@ -25,8 +25,6 @@ array `n` of zeros. It fills `n` with the pulls of each arm and returns the reco
 kernel of an algorithm has its name: `r_ucbe` is R-UCBE.
 """
 
-from __future__ import annotations
-
 from math import inf, log, sqrt
 from typing import Any, NamedTuple
 

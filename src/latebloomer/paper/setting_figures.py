@@ -4,8 +4,6 @@ Section 8 has setting A and the multiples of a, appendix G the running time, app
 the noise levels and IMDB.
 """
 
-from __future__ import annotations
-
 from functools import partial
 from time import perf_counter
 from typing import Any, NamedTuple

@@ -4,8 +4,6 @@ No algorithm is right on all of Theorem 3's instances, or without concavity (app
 figures show the error of each algorithm on the worst of a few instances.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """Rows of measurements, the workbench that makes and stores them, and what a figure is."""
 
-from __future__ import annotations
-
 import csv
 import sys
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence

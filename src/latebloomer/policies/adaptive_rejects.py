@@ -1,7 +1,5 @@
 """Adaptive Rejects: successive rejects for real curves, this library's own policy."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import exp, expm1, inf

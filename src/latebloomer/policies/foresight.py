@@ -1,7 +1,5 @@
 """Foresight: rank arms by forecasts, trusted only as far as they were right in this race."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from math import exp, log, log2, sqrt
 from typing import ClassVar

@@ -1,7 +1,5 @@
 """The plan as text, before anything is spent."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import asdict, dataclass
 

@@ -4,8 +4,6 @@ The losses 1 - X of an arm are taken to have means :math:`\mu(n) = \alpha n^{-\r
 :math:`\rho` known. This is reconstructed from [Mussi24] and its authors' code.
 """
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from dataclasses import dataclass
 from math import inf, log, sqrt

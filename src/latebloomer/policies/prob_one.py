@@ -1,7 +1,5 @@
 """Prob-1, or P1 [AbbasiYadkori18], made for rewards that an adversary chooses."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 

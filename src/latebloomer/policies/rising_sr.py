@@ -1,7 +1,5 @@
 """Rising Successive Rejects [Mussi24, Alg. 2]."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

@@ -1,7 +1,5 @@
 """UCB for exploration: R-UCBE [Mussi24, Alg. 1], and UCB-E [Audibert10] for fixed arms."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from math import sqrt

@@ -1,7 +1,5 @@
 """ASHA and Hyperband as tuners ship them, for comparison: arms are stopped at rungs."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple

@@ -3,8 +3,6 @@
 The two ratings come first; `RisingSR` uses the second one too.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 

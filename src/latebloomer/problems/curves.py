@@ -3,8 +3,6 @@
 Each is a small frozen dataclass that is called with a pull count or an array of them.
 """
 
-from __future__ import annotations
-
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass

@@ -20,8 +20,6 @@ curves. ``lcdb`` is LCDB 1.0, real runs of learners on growing training sets: th
 largest training set has 1,000 rows and on which five learners have ten complete runs.
 """
 
-from __future__ import annotations
-
 import csv
 import hashlib
 import io

@@ -5,8 +5,6 @@ rests on a pull that could be lost, and a pull that was not written is not count
 listeners receive it: the time budget, the checkpoint schedule, the display, users' callbacks.
 """
 
-from __future__ import annotations
-
 import signal
 import threading
 from collections.abc import Iterator, Sequence

@@ -14,8 +14,6 @@ offer `pull(steps=1)`: if a pull of the race is many of its steps, all of them a
 together, and it is scored once.
 """
 
-from __future__ import annotations
-
 import hashlib
 import inspect
 import tempfile

@@ -26,8 +26,6 @@ together.
   what that test doubts.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import takewhile

@@ -5,8 +5,6 @@ trained whole is a fair unit. Each learner says how long its full training is, i
 and pull n of the race ends at the step round(n * full / N), N pulls being a full training.
 """
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable, Mapping
 from contextlib import suppress

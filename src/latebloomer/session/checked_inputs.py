@@ -1,7 +1,5 @@
 """Check what a session receives (names, scores, sizes), and divide its budget."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from math import floor, inf

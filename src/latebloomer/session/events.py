@@ -5,8 +5,6 @@ for bit. A race has further events, which leave a session unchanged. A journal i
 in order, and callbacks receive each event when it happens.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias

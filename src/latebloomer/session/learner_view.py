@@ -1,7 +1,5 @@
 """One view of an arm or learner, for everything that shows one."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from math import inf, isfinite, nan

@@ -1,7 +1,5 @@
 """The plan for the arms that are left: what a play is made for, and the phases it follows."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from latebloomer.core.ledger import ANY, Game, Plan

@@ -3,8 +3,6 @@
 The loop around the moves is written once, for every target; `gpu.py` compiles the same `play`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """All policies on one problem at one budget, checked before any work starts."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -6,8 +6,6 @@ in the card's memory, which bounds the runs in flight. All sums are float64: in 
 pulls.
 """
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any
 

@@ -11,8 +11,6 @@ difference needs, and `Q` tells how to draw a reward again. The policy's text is
 kernels it names for an arm's past are bound to these.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, NamedTuple
 

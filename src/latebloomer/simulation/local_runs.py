@@ -1,7 +1,5 @@
 """Runs on this machine, in this process: chunk by chunk, each chunk in several threads."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence

@@ -4,8 +4,6 @@ A run is a pure function of its number and counts are integers, so it matters ne
 simulates which runs, nor how often a range is started before it is finished.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Millions of runs of policies on a problem, and what they found."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing

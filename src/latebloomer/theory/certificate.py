@@ -24,8 +24,6 @@ constant 5]. In both, by the union bound, all hold together with probability 1 -
 arms were pulled and whenever one looks; so each arm's intervals may be intersected.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass

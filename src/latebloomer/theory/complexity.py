@@ -5,8 +5,6 @@ arm i, n = 1, ..., L. Gaps are an array of length K with the best arm's 0 in it.
 of this package accept is checked here.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import TypeAlias

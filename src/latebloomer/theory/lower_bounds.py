@@ -3,8 +3,6 @@
 [Mussi24, Thm 3 (thr:lb_minimumT), Thm 4 (thr:lb_error_prob) and App. F on concavity].
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

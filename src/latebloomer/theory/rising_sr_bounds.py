@@ -1,7 +1,5 @@
 """Guarantees of R-SR [Mussi24, Thm 2 (thr:ub_error_sr_general), Cor. 2 (thr:ub_error_sr)]."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

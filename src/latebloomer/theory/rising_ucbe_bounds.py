@@ -4,8 +4,6 @@ The theorem is about Algorithm 1 as printed, which recommends the arm of the lar
 (``RisingUCBE(recommend="bound")``); it does not cover recommending by the estimate alone.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Guarantees of RR-SW, the baseline [Mussi24, App. E, Thm thr:ub_error_us]."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import ArrayLike
 

@@ -1,7 +1,5 @@
 """The server of the live page: this machine only, with a secret in its address, reading only."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import secrets

@@ -1,7 +1,5 @@
 """The race of a search: its learners, all on the same splits, its budget, and the refit."""
 
-from __future__ import annotations
-
 import os
 import warnings
 from bisect import bisect_right

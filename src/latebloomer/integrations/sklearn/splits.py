@@ -6,8 +6,6 @@ it asks for; without it `groups` go to the splitter, and all else to the estimat
 `sample_weight` also to a scorer that takes it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple

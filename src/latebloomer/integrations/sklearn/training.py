@@ -5,8 +5,6 @@ then a booster's own way; any other estimator is trained in one step, by `fit`. 
 last step decides: the steps before it are fitted once.
 """
 
-from __future__ import annotations
-
 import base64
 import inspect
 import shutil

@@ -3,8 +3,6 @@
 Both are here for comparison.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 

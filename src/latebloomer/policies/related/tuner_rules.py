@@ -1,7 +1,5 @@
 """Rules made for tuners, for comparison: i-Epoch, MaxUCB and Rising Bandits."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from math import log
 from typing import Any, ClassVar

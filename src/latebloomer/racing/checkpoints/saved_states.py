@@ -8,8 +8,6 @@ without `save` and `load` is pickled if few learners may be in memory (`max_in_m
 with or without that reads the pickle. docs/security.md says when pickles are read.
 """
 
-from __future__ import annotations
-
 import pickle
 import tempfile
 from collections.abc import Callable, Iterator, Sequence

@@ -3,8 +3,6 @@
 A file is checked before SQLite opens it, which would discard the `-wal` of an empty file.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sqlite3

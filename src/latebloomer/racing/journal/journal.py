@@ -11,8 +11,6 @@ rows as people ask for them (`docs/journal.md`). Each row carries a CRC-32 of it
 before, so that damage is noticed: a flipped bit, a lost row, two rows that changed places.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sqlite3

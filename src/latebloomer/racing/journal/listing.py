@@ -8,8 +8,6 @@ A name that ends in a slash is a folder, and each race gets a new file in it:
 the journal's own lock, so that two processes never get the same one.
 """
 
-from __future__ import annotations
-
 import os
 import secrets
 import shutil

@@ -7,8 +7,6 @@ yields events as they happen. It knows learners and nothing of sessions: a pull 
 again the next time is not needed any more.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields

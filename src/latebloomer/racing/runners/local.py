@@ -1,7 +1,5 @@
 """Pulls on this machine, one after the other: in this process or in one process per learner."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial

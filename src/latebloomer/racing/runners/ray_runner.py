@@ -1,7 +1,5 @@
 """The runner that trains on Ray: it sends pulls to actors and reports what comes back."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, suppress

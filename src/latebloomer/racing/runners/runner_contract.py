@@ -1,7 +1,5 @@
 """What every runner owes a race, as one call that anyone may put into their tests."""
 
-from __future__ import annotations
-
 import json
 import random
 import tempfile

@@ -1,7 +1,5 @@
 """From a race's state to its verdict: what is known, how certain it is, and what to warn of."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from dataclasses import replace
