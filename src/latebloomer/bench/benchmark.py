@@ -1,7 +1,5 @@
 """Policies on sets of curves, start to end, and the report: Markdown, CSV and PNG."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -64,7 +62,7 @@ def bench(
     arms: Sequence[int] = (GROUP_SIZE,),
     threads: int | None = None,
     shown: bool = False,
-) -> BenchReport:
+) -> "BenchReport":
     """Compare policies on sets of recorded curves, or on your own folder of curves.
 
     Each problem has K arms of L recorded pulls. A budget of c full trainings is T = c L pulls, and

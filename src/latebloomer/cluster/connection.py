@@ -1,7 +1,5 @@
 """A connection to Ray: what there is, and questions to its nodes."""
 
-from __future__ import annotations
-
 import os
 import secrets
 import shutil
@@ -51,7 +49,7 @@ class Cluster:
         self._folder: PrivateFolder | None = None  # of a Ray that was started here
         self.ray: Any = None
 
-    def open(self) -> Cluster:
+    def open(self) -> "Cluster":
         """Connect to Ray; raise an error if the address is wrong."""
         ray = sys.modules.get("ray")
         connected = ray is not None and ray.is_initialized()

@@ -1,7 +1,5 @@
 """A race on one page: live while it runs and, frozen, as a report in one self-contained file."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from importlib.resources import files
@@ -51,7 +49,7 @@ class RaceDrawing:
     """
 
     def __init__(
-        self, page: RacePage, before: RaceDrawing | None = None, most_rows: int | None = None
+        self, page: RacePage, before: "RaceDrawing | None" = None, most_rows: int | None = None
     ) -> None:
         self.page = page
         self.view: svg.View = svg.view_of(page, None if before is None else before.view)

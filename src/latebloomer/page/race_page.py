@@ -1,7 +1,5 @@
 """What a page shows of a race, as plain data: the same for the live page and the report."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -29,7 +27,7 @@ class RacePage:
     final: bool  # False while another learner may still be selected
     why: str  # the reason in a sentence or two
     learners: Sequence[LearnerView]  # the best first, then by rank
-    curves: Mapping[int, ThinnedCurve]  # by the number of the learner
+    curves: "Mapping[int, ThinnedCurve]"  # by the number of the learner
     spent: int
     budget: int
     horizon: int

@@ -1,7 +1,5 @@
 """All figures, and how they are made into a folder: CSV, PNG and PDF each, and one page."""
 
-from __future__ import annotations
-
 import base64
 import csv
 import json
@@ -131,7 +129,7 @@ ABOUT = (
 MOST_ROWS = 600  # of a table on the page; the file has all
 
 
-def write_page(bench: Workbench, results: Sequence[ClaimResult]) -> None:
+def write_page(bench: Workbench, results: "Sequence[ClaimResult]") -> None:
     """Write the page of all figures that are in the folder."""
     made = [figure for figure in FIGURES if _record(bench, figure).is_file()]
     links = " ".join(f'<a href="#{figure.name}">{figure.name}</a>' for figure in made)
@@ -142,7 +140,7 @@ def write_page(bench: Workbench, results: Sequence[ClaimResult]) -> None:
     write_file(bench.folder / "index.html", page)
 
 
-def _claims(results: Sequence[ClaimResult]) -> str:
+def _claims(results: "Sequence[ClaimResult]") -> str:
     if not results:
         return ""
     found = [result.verdict for result in results]

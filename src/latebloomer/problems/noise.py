@@ -5,8 +5,6 @@ the policy does, the n-th reward of an arm in a run is the same. Kernels take pl
 so a kind of noise is an integer code, a scale and a shape.
 """
 
-from __future__ import annotations
-
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -279,7 +277,7 @@ class Uniform(SizedNoise):
     size = "half_width"
 
     @classmethod
-    def of_sd(cls, sd: float) -> Uniform:
+    def of_sd(cls, sd: float) -> "Uniform":
         """Return the uniform noise of standard deviation `sd`."""
         return cls(math.sqrt(3.0) * sd)
 

@@ -1,7 +1,5 @@
 """A problem: arms whose curves are known, and the noise of their rewards."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -139,7 +137,7 @@ class Problem:
             best[means >= highest - complexity.TIE] = arm
         return best
 
-    def check(self, budget: int, c: float = 1.0, beta: float = 1.5) -> AssumptionReport:
+    def check(self, budget: int, c: float = 1.0, beta: float = 1.5) -> "AssumptionReport":
         """Return what holds of the problem at this budget; print it.
 
         For Assumption 2 it gives the largest beta that goes with `c` and the smallest c that goes

@@ -1,7 +1,5 @@
 """What is known of a race: the fold of its journal."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterable
 from dataclasses import replace
@@ -60,7 +58,7 @@ class RaceState:
         self._crashes: list[tuple[int, int]] = []  # pulls told when a process was lost, and whose
 
     @classmethod
-    def replayed(cls, entries: Iterable[Entry], policy: Policy | str | None = None) -> RaceState:
+    def replayed(cls, entries: Iterable[Entry], policy: Policy | str | None = None) -> "RaceState":
         """Return the race as its journal left it; raise an error if the policy differs."""
         stream = iter(entries)
         first = next(stream, None)

@@ -1,7 +1,5 @@
 """What `race`, `resume` and `read_verdict` do: all parts of a race come together here."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
@@ -162,7 +160,7 @@ def look_at(journal: Place | None, policy: Policy | str | None) -> Verdict:
     return build_verdict(state, opened.path)
 
 
-def _run(driver: Driver, watch: bool, extension: Extension) -> Verdict:
+def _run(driver: Driver, watch: bool, extension: "Extension") -> Verdict:
     """Run a race to its end, and close all of it."""
     state, progress = driver.race, driver.progress
     if watch and driver.journal.path is not None:

@@ -1,7 +1,5 @@
 """What a race was asked to do, kept in its journal; and how another request differs from it."""
 
-from __future__ import annotations
-
 import dataclasses
 import os
 import platform
@@ -103,7 +101,7 @@ class Settings:
         return vars(self) | {"policy": policy}
 
     @classmethod
-    def from_dict(cls, values: dict[str, Any], policy: Policy | str | None = None) -> Settings:
+    def from_dict(cls, values: dict[str, Any], policy: Policy | str | None = None) -> "Settings":
         """Return settings from what `as_dict` gave; another library's policy must be passed."""
         kept = values["policy"]
         if registry.is_auto(policy):

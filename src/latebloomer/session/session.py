@@ -1,7 +1,5 @@
 """Ask for an arm, train it, report its score."""
 
-from __future__ import annotations
-
 import operator
 from array import array
 from collections import deque
@@ -708,7 +706,7 @@ class Session:
             found.append(ScoreReported(arm, score))
         return [*found, *(event for _, event in others)]
 
-    def replay(self, history: Iterable[tuple[int | str, float]]) -> Session:
+    def replay(self, history: Iterable[tuple[int | str, float]]) -> "Session":
         """Return a new session with the same settings to which `history` is reported.
 
         The other events of this session happen to it after the same numbers of pulls.

@@ -6,8 +6,6 @@ sums of regrets. Regrets become integers by rounding them to a unit, 2^-40 of th
 problem's means (a relative 1e-12). A tally is fed chunks of runs and keeps no run.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Generator, Mapping
@@ -127,7 +125,7 @@ class Pair(Counted):
         """Return the first's error probability minus the second's."""
         return statistics.paired_share(self.only_first, self.only_second, self.runs)
 
-    def swapped(self) -> Pair:
+    def swapped(self) -> "Pair":
         """Return the same with first and second exchanged."""
         other: Any = {"first": self.second, "second": self.first, "regret_sum": -self.regret_sum}
         return replace(self, only_first=self.only_second, only_second=self.only_first, **other)

@@ -4,8 +4,6 @@ Each change has a number. A tab sends the last one it has received and gets thos
 once for all tabs. A tab that is too far behind, or comes from another server, gets the whole page.
 """
 
-from __future__ import annotations
-
 import json
 from collections import defaultdict, deque
 from collections.abc import Mapping, Sequence
@@ -41,7 +39,7 @@ Message = dict[str, Any]
 class LivePage:
     """Number the changes of a content and keep the latest."""
 
-    def __init__(self, content: RaceContent | RaceFolder, server: str) -> None:
+    def __init__(self, content: "RaceContent | RaceFolder", server: str) -> None:
         self.content = content
         self._server = server  # a name that another server does not have
         self._number = 0
@@ -85,7 +83,7 @@ class LivePage:
 class RaceContent:
     """A race, drawn; or why it cannot be read."""
 
-    def __init__(self, race: FollowedRace) -> None:
+    def __init__(self, race: "FollowedRace") -> None:
         self.race = race
         self._drawn: RaceDrawing | None = None
         self._sent: Message = {}  # what tabs have

@@ -1,7 +1,5 @@
 """`RaceSearchCV` races estimators that you name, `RaceRandomSearchCV` many settings of one."""
 
-from __future__ import annotations
-
 import copy
 import inspect
 from abc import ABC, abstractmethod
@@ -203,7 +201,7 @@ class BaseRaceSearch(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator, AB
         tasks.end(keep=0)
         return self
 
-    def _keep(self, verdict: Verdict, raced: SearchRace, tasks: FitTasks) -> None:
+    def _keep(self, verdict: Verdict, raced: SearchRace, tasks: "FitTasks") -> None:
         """Set the results, and the best estimator: the race's, or trained again by `refit`."""
         metrics, names = raced.metrics, list(raced.estimators)
         self.n_splits_, self.multimetric_ = raced.n_splits, metrics.leading != scoring.ONE

@@ -1,7 +1,5 @@
 """`SklearnLearner`: a scikit-learn estimator as a learner, and how its checkpoints are written."""
 
-from __future__ import annotations
-
 import json
 import pickle
 from collections.abc import Iterable, Iterator
@@ -111,13 +109,13 @@ class SklearnLearner:
         self.score_range: Range | None = metrics.range_of(estimator)
 
     @classmethod
-    def made_of(cls, parts: Parts) -> SklearnLearner:
+    def made_of(cls, parts: "Parts") -> "SklearnLearner":
         """Return a learner on rows that have been split already."""
         self = cls.__new__(cls)
         self._set_up(parts)
         return self
 
-    def _set_up(self, parts: Parts) -> None:
+    def _set_up(self, parts: "Parts") -> None:
         self.estimator, folds, settings, self._metrics, self._format, self._notes = parts
         self._scorer = self._metrics.scorer(self.estimator)
         self._rows = [splits.row_count(fold.X) for fold in folds]

@@ -5,8 +5,6 @@ there by itself. What was saved is known by the SHA-256 of its files; files that
 not loaded.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re
@@ -56,7 +54,7 @@ class Folder:
     def __str__(self) -> str:
         return self.root
 
-    def under(self, name: str) -> Folder:
+    def under(self, name: str) -> "Folder":
         """Return the part of the storage that belongs to one race."""
         return Folder(f"{self.root}/{name}", self.full)
 
@@ -118,7 +116,7 @@ class Remote:
     def __str__(self) -> str:
         return self.address
 
-    def under(self, name: str) -> Remote:
+    def under(self, name: str) -> "Remote":
         return Remote(f"{self.address}/{name}")
 
     def keep(self, place: str, fill: Callable[[Path], object]) -> Stored:

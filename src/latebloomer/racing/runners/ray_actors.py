@@ -8,8 +8,6 @@ memory, and one whose machine is lost finds room elsewhere. Learners that need t
 share a *kind* of slot.
 """
 
-from __future__ import annotations
-
 import uuid
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -39,7 +37,7 @@ class Worker:
 
     arm: int
     actor: Any
-    slot: Slot
+    slot: "Slot"
     done: int  # pulls that it has had, as far as the race knows, or is brought to
     ready: bool = False  # its learner is built
     since: float = field(default_factory=monotonic)  # when its process was asked for
@@ -59,7 +57,7 @@ class ActorPool:
     """Starts processes, calls them, and ends them."""
 
     def __init__(
-        self, ray: Any, slots: Slots, context: RunnerContext, packed: Any, runner: Runner
+        self, ray: Any, slots: "Slots", context: RunnerContext, packed: Any, runner: Runner
     ) -> None:
         self._ray, self._slots, self._context, self._packed = ray, slots, context, packed
         self._timeout, self._pickles = runner.timeout, runner.max_in_memory is not None
@@ -78,7 +76,7 @@ class ActorPool:
         """Return whether an arm has a process that can be called."""
         return arm in self.workers and not self.workers[arm].call
 
-    def busy_slots(self) -> Iterator[Slot]:
+    def busy_slots(self) -> "Iterator[Slot]":
         """Return the slot of each call that takes a lane."""
         return (worker.slot for worker in self.calling if worker.call != START)
 

@@ -25,8 +25,6 @@ stated. Halving follows its policy's plan and ASHA its policy's rule for rungs, 
 pull by pull, as in a session, it would take minutes for thousands of learners.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_right, insort
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -58,13 +56,13 @@ class History:
     sign: float  # 1 if higher is better, -1 if lower is
 
     @classmethod
-    def of(cls, session: Session, empty: bool = False) -> History:
+    def of(cls, session: Session, empty: bool = False) -> "History":
         """Return the scores of a session; none, if only its names and its sign are needed."""
         reported = [] if empty else session.history
         pulls = np.fromiter(reported, dtype=[("arm", np.int64), ("score", np.float64)])
         return cls(session.names, pulls["arm"], pulls["score"], 1.0 if session.maximize else -1.0)
 
-    def upto(self, pulls: int) -> History:
+    def upto(self, pulls: int) -> "History":
         """Return the first pulls of the race."""
         return History(self.names, self.arms[:pulls], self.scores[:pulls], self.sign)
 
