@@ -7,7 +7,8 @@ import pytest
 from simple_races import curve, rows
 
 from latebloomer import LocalRunner, race, read_verdict, resume
-from latebloomer.racing.checkpoints.saved_states import is_bare, is_model
+from latebloomer.racing.checkpoints import saved_states
+from latebloomer.racing.checkpoints.storage import Folder
 
 
 class Model:
@@ -122,7 +123,7 @@ def test_a_bare_generator_in_a_process_of_its_own_is_told_of_at_its_first_pull(t
     assert verdict.learner is None
 
 
-def test_what_is_a_model():
+def test_what_is_a_model(tmp_path):
     class Learner:
         def pull(self):
             return 0.5
@@ -133,6 +134,8 @@ def test_what_is_a_model():
         def __next__(self):
             return 0.5
 
-    assert is_model(Model(1)) and is_model([1, 2])
-    assert is_bare(iter([1])) and not is_model(iter([1]))
-    assert not is_model(None) and not is_model(Learner()) and not is_bare(Learner())
+    storage = Folder(str(tmp_path))
+    for thing, kept in [(Model(1), True), ([1, 2], True), (iter([1]), False), (None, False)]:
+        assert (saved_states.keep_model(storage, 0, 1, thing) is not None) == kept
+    assert saved_states.keep_model(storage, 0, 1, Learner()) is None
+    assert not saved_states.is_bare(Learner())

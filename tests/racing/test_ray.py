@@ -145,12 +145,11 @@ class Homesick(Rising):
             raise RuntimeError("no such device")
 
 
-@pytest.mark.parametrize(
-    "home, savable", [(None, True), (os.getpid(), True), (os.getpid(), False)]
-)
+@pytest.mark.parametrize("stuck, savable", [(False, True), (True, True), (True, False)])
 def test_a_winner_that_cannot_be_pickled_comes_back_by_its_checkpoint(
-    ray, tmp_path, home, savable
+    ray, tmp_path, stuck, savable
 ):
+    home = os.getpid() if stuck else None
     learners = {f"{best}": partial(Homesick, best, home, savable) for best in (1.0, 0.5)}
     verdict = run(learners, 40, tmp_path / "race.db")
     assert verdict.name == "1.0" and verdict.spent == 40

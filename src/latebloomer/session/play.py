@@ -6,8 +6,6 @@ anything but a reward happens, the session makes another play from the same rewa
 edited in place. Arms that failed, finished or were dropped have no row in it.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections import deque
 from collections.abc import Iterable, Sequence
@@ -31,7 +29,7 @@ class Play:
     Outside, arms have their numbers in the session; inside, their rows in the ledger.
     """
 
-    def __init__(self, terms: Terms, reported: Rewards = (), before: Play | None = None) -> None:
+    def __init__(self, terms: Terms, reported: Rewards = (), before: "Play | None" = None) -> None:
         self.terms, self.arms = terms, terms.arms
         self.ledger = lists_for(len(self.arms))
         for row, arm in enumerate(self.arms):
@@ -60,7 +58,7 @@ class Play:
 
     # --- rewards reported before this play ---
 
-    def _enter_reported(self, reported: Rewards, before: Play) -> None:
+    def _enter_reported(self, reported: Rewards, before: "Play") -> None:
         """Copy the rows of the play before, or enter the rewards of the arms in play again.
 
         Copied rows would be wrong if some arms are ahead of others (arms are compared at equal
@@ -77,7 +75,7 @@ class Play:
         else:
             self._enter_evenly(reported)
 
-    def _copy_rows(self, rows: Sequence[int | None], before: Play) -> list[int]:
+    def _copy_rows(self, rows: Sequence[int | None], before: "Play") -> list[int]:
         """Copy rows of the play before; return the number of rewards in each."""
         ledger, old = self.ledger, before.ledger
         ledger.pool[:] = old.pool
@@ -89,7 +87,7 @@ class Play:
         ledger.cursor[PULLS] = sum(ledger.n)
         return list(ledger.n)
 
-    def _enter_all(self, reported: Rewards, before: Play, copied: list[int] | None) -> None:
+    def _enter_all(self, reported: Rewards, before: "Play", copied: list[int] | None) -> None:
         """Enter every reward in the order reported, for policies that decide after every pull.
 
         What `pick` has noted of an arm (a turn, a stop, a rank) is not a function of the rewards:

@@ -66,7 +66,10 @@ def check_policy(policy: Policy, seed: int = 0, compiled: bool | None = None) ->
         session = Session(policy, arms, budget, horizon, seed)
         path = _play(session, rewards)
         _check_end(session)
-        _check_again(session, rewards, len(path) // 2)
+        half = session.replay(session.history[: len(path) // 2])
+        copy = pickle.loads(pickle.dumps(half))
+        _play(copy, rewards)
+        _require(copy == session, "a replayed, pickled and continued session is another one")
         _check_any_order(policy, session, rewards, rng)
         done.append(f"{arms} arms, {budget} pulls, horizon {horizon}: {len(path)} pulls played")
         if compiled or (compiled is None and find_spec("numba") is not None):
@@ -122,13 +125,6 @@ def _check_end(session: Session) -> None:
     _require(verdict.pulls[best] > 0, f"arm {best} is recommended but was not pulled")
     finite = np.isfinite(verdict.estimates[best])
     _require(finite, "the recommended arm's estimate is not a number")
-
-
-def _check_again(session: Session, rewards: Rewards, half: int) -> None:
-    """Replay the first half, pickle it, and continue."""
-    copy = pickle.loads(pickle.dumps(session.replay(session.history[:half])))
-    _play(copy, rewards)
-    _require(copy == session, "a replayed, pickled and continued session differs from the first")
 
 
 def _check_any_order(

@@ -229,7 +229,9 @@ def certificate(
         ends = [_interval(x[:most], horizon, window, level * deviations) for x in arrays]
     lower, upper = (np.array(side, dtype=np.float64) for side in zip(*ends, strict=True))
     if score_range is not None:
-        low, high = _as_range(score_range)
+        low, high = map(float, score_range)
+        why = "it is an interval"
+        require(low < high, "score_range", score_range, "(low, high) with low < high", why)
         lower, upper = np.maximum(lower, low), np.minimum(upper, high)
     return Certificate(lower, upper, horizon, delta, level, noise is None)
 
@@ -288,20 +290,12 @@ def _line_interval(
     return lower + center, upper + center
 
 
-def _as_range(given: tuple[float, float]) -> tuple[float, float]:
-    low, high = given
-    require(low < high, "score_range", given, "(low, high) with low < high", "it is an interval")
-    return float(low), float(high)
-
-
 # --- by the paper's windows ---
 
 
 def _usable_counts(most: int, window: float) -> int:
     """Return how many pull counts up to `most` have a window with a reward in it."""
-    if window_length(window, most) < 1:
-        return 0
-    return most - first_full(window) + 1
+    return most - first_full(window) + 1 if window_length(window, most) >= 1 else 0
 
 
 def _interval(rewards: Floats, horizon: int, window: float, scale: float) -> tuple[float, float]:

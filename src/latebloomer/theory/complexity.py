@@ -311,14 +311,11 @@ def largest_beta(curves: ArrayLike, c: float) -> float | None:
 def _first(excess: Floats, tolerance: float) -> list[Violation | None]:
     """Return by arm its first entry above the tolerance; column n - 1 is pull n."""
     over = excess > tolerance
+    first = np.argmax(over, axis=1).tolist() if over.size else [0] * len(over)
     return [
         Violation(arm, n + 1, float(excess[arm, n])) if over[arm].any() else None
-        for arm, n in enumerate(_first_true(over))
+        for arm, n in enumerate(first)
     ]
-
-
-def _first_true(over: NDArray[np.bool_]) -> list[int]:
-    return np.argmax(over, axis=1).tolist() if over.size else [0] * len(over)
 
 
 def as_curves(curves: ArrayLike, pulls: int = 1) -> Floats:
