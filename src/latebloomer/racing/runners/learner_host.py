@@ -10,6 +10,8 @@ modules. Back comes the trained winner: pickled, or by its save and load. Pickle
 driver to its own processes and back, never to or from anyone else.
 """
 
+from __future__ import annotations
+
 import ctypes
 import multiprocessing
 import os
@@ -72,7 +74,7 @@ class LearnerHost:
     """Builds a learner, trains it and saves it; packed learners, in its own process."""
 
     def __init__(
-        self, arm: int, given: "Entry | PackedLearners", states: "OwnStates | None" = None
+        self, arm: int, given: Entry | PackedLearners, states: OwnStates | None = None
     ) -> None:
         self.arm, self._given = arm, given
         self.apart = isinstance(given, PackedLearners)  # Ctrl-C does not arrive here
@@ -344,7 +346,7 @@ class ThreadHost(LimitedHost):
     """A host in this process. A call that takes too long is abandoned with its learner."""
 
     def __init__(
-        self, host: LearnerHost, timeout: float, thread: "CallThread", rebuilds: bool
+        self, host: LearnerHost, timeout: float, thread: CallThread, rebuilds: bool
     ) -> None:
         super().__init__(host.arm, timeout)
         self._host, self._thread, self._rebuilds = host, thread, rebuilds
@@ -427,12 +429,7 @@ class ChildProcess(LimitedHost):
     """A host in its own process, which ends with the race's process."""
 
     def __init__(
-        self,
-        arm: int,
-        packed: PackedLearners,
-        runner: Runner,
-        race: RunnerContext,
-        forker: "Forker",
+        self, arm: int, packed: PackedLearners, runner: Runner, race: RunnerContext, forker: Forker
     ) -> None:
         super().__init__(arm, runner.timeout)
         self._race = race
