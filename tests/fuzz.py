@@ -125,9 +125,6 @@ def new_session(rng):
             )  # fmt: skip
 
 
-# --- journals ---
-
-
 WITH_NEWCOMER = LEARNERS | {"d": rising(0.8)}
 
 

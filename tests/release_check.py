@@ -45,9 +45,6 @@ def say(text: str) -> None:
     print(text, flush=True)
 
 
-# --- building ---
-
-
 def build(run: Run, dist: Path) -> Path:
     """The wheel; an sdist beside it, from which the wheel was built."""
     for old in dist.glob("latebloomer-*"):
@@ -100,9 +97,6 @@ def missing_for_pypi(wheel: Path) -> list[str]:
         "links beside the README": [] if "\nProject-URL: " in text else ["repository, changelog"],
     }
     return [f"{what}: {', '.join(dict.fromkeys(lost))}" for what, lost in found.items() if lost]
-
-
-# --- installing ---
 
 
 def installs(run: Run, wheel: Path) -> list[str]:

@@ -58,9 +58,6 @@ def arm_all_moments():
     files.write_new = writing
 
 
-# --- the kinds of races ---
-
-
 class Kind(NamedTuple):
     """A race that is killed; `live` lives once: it starts the race or resumes it."""
 

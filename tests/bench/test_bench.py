@@ -201,8 +201,6 @@ def test_a_wrong_call_is_one_line_and_code_2(tmp_path):
         assert ran.exit_code == 2 and said in ran.stderr, ran.output
 
 
-# --- learners whose training costs differ, at the same share of it and the same time ---
-
 LENGTH = 100
 
 

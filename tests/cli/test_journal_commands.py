@@ -16,9 +16,6 @@ def raced(run, *words, learners="kept"):
     return ran
 
 
-# --- names ---
-
-
 def test_a_race_says_where_it_is_and_the_newest_is_shown(run, tmp_path):
     first, second = raced(run), raced(run, "--seed", 1)
     place = re.compile(r"^Journal: (races/\S+\.db)$", re.M)
@@ -55,9 +52,6 @@ def test_a_file_that_is_there(run, tmp_path):
     assert wrong.exit_code == 2 and "'--if-exists': never must be error or" in wrong.stderr
 
 
-# --- the list ---
-
-
 def test_races_are_listed(run, tmp_path):
     raced(run, "--checkpoint-every", 2)
     raced(run, "--budget", 30)
@@ -83,9 +77,6 @@ def test_races_as_json_and_cleaned(run, tmp_path):
     assert "Nothing to remove" in run("races", "--clean").stdout
 
 
-# --- show ---
-
-
 def test_a_race_that_is_over_is_watched_once(run):
     raced(run)
     shown, watched = run("show"), run("show", "--follow")
@@ -102,9 +93,6 @@ def test_the_verdict_as_json(run, tmp_path):
     assert "wrote w.pkl" in ran.stderr and "wrote race.html" in ran.stderr
     assert json.loads(run("show", "--json").stdout) == found
     assert json.loads(run("resume", "mine.py:kept", "--json", "--quiet").stdout) == found
-
-
-# --- one vocabulary ---
 
 
 def test_losses_certificates_retries_and_checkpoints(run):

@@ -123,8 +123,6 @@ def test_control_characters_of_names_never_reach_the_terminal(run, tmp_path):
         assert not set(one.output) & set("\x1b\x07")
 
 
-# --- where the learners are ---
-
 BESIDE = """
 def learners():
     return {"slow": lambda: iter([0.1] * 99), "quick": lambda: iter([0.2] * 99)}
@@ -189,8 +187,6 @@ def test_a_file_with_the_name_of_a_module_in_use_is_told_so(run, tmp_path):
     assert "pickle.py has the name of the module 'pickle', which is in use" in ran.stderr
 
 
-# --- code of the user's that fails ---
-
 FAILING = {  # code: where it fails, and with what
     "import no_such_package": ("line 1, in <module>", "No module named 'no_such_package'"),
     "def f(:": ("line 1", "SyntaxError: invalid syntax"),
@@ -217,9 +213,6 @@ def test_what_the_user_s_code_raises_is_shown_with_its_own_lines(run, tmp_path, 
     assert all(str(tmp_path) in frame for frame in frames)  # and none of ours
     last = ran.stderr.splitlines()[-1]
     assert last.startswith(f"LearnerError: {where} raised ") and "Fix the line" in last
-
-
-# --- files ---
 
 
 BAD_PATHS = [
@@ -297,9 +290,6 @@ def test_a_report_is_written_or_one_is_told_why_not(run, tmp_path, out):
     assert ran.stderr.count("\n") == 1 and (tmp_path / "race.db").read_bytes() == before
 
 
-# --- repair ---
-
-
 def change_row(path, what="score = 0.5", row="30"):
     with sqlite3.connect(path) as db:
         db.execute(f"UPDATE events SET {what} WHERE id = {row}")
@@ -352,8 +342,6 @@ def test_checkpoints_go_on_with_the_repaired_journal(run, tmp_path):
     ran = run("resume", "race.repaired.db", "mine:kept")
     assert "Every learner is restored from its checkpoint" in ran.stderr
 
-
-# --- generators ---
 
 GENERATORS = """
 from itertools import count

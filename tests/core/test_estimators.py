@@ -49,9 +49,6 @@ def mu_check(x, h, horizon):
     return fsum([mu_hat(x, h), *rises])
 
 
-# --- the fast forms equal the definitions ---
-
-
 @given(REWARDS, st.data(), st.integers(1, 400))
 def test_estimators_equal_their_definitions(rewards, data, horizon):
     h, ledger = data.draw(st.integers(1, len(rewards))), told(rewards)
@@ -74,9 +71,6 @@ def test_the_papers_recurrences_give_the_same_estimates(rewards, window, horizon
         assert projected_mean_of(sums, horizon) == pytest.approx(expected, abs=1e-9)
 
 
-# --- worked by hand ---
-
-
 def test_estimators_of_eight_rewards_worked_by_hand():
     # n = 8, eps = 1/4, so h = 2: the window holds .7 and .8, the one before it .5 and .6.
     ledger = told([0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8])
@@ -89,9 +83,6 @@ def test_estimators_of_eight_rewards_worked_by_hand():
     assert exploration_bonus(n=40, h=10, horizon=1000, exploration=40.0) == pytest.approx(193.8)
 
 
-# --- properties that the paper's lemmas rest on ---
-
-
 @given(st.lists(st.floats(0, 1), min_size=8, max_size=60), st.data())
 def test_on_a_concave_rising_curve_the_estimators_enclose_the_horizon(steps, data):
     # Lemmas B.2 and B.4: without noise, mu_hat <= mu(T) <= mu_check.
@@ -102,9 +93,6 @@ def test_on_a_concave_rising_curve_the_estimators_enclose_the_horizon(steps, dat
     truth = curve[-1]
     assert recent_mean(ledger, 0, h) <= truth + 1e-9
     assert projected_mean(ledger, 0, h, len(curve)) >= truth - 1e-9
-
-
-# --- drift ---
 
 
 @pytest.mark.slow
@@ -120,9 +108,6 @@ def test_a_million_updates_stay_within_1e_9_of_the_definition(window, rng):
     for further in (horizon, 4 * horizon):
         definition = mu_check(x, h, further)
         assert projected_mean(ledger, 0, h, further) == pytest.approx(definition, abs=1e-9)
-
-
-# --- prefix sums of a formula ---
 
 
 def powers(last):

@@ -53,9 +53,6 @@ def test_a_kernel_is_the_same_function_on_every_target():
     assert outer(3.0) == 4.0
 
 
-# --- the digest ---
-
-
 @pytest.mark.parametrize("other", [lambda x, by=1.0: x - by, lambda x, by=2.0: x + by])
 def test_changed_code_under_a_kernel_changes_its_name(other, monkeypatch):
     before = compiled_name(scaled)
@@ -129,9 +126,6 @@ def test_an_edited_helper_in_another_module_is_never_run_from_old_code(tmp_path)
         ran = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
         said.append(ran.stdout.strip())
     assert said == ["5.0 0", "3.0 0", "5.0 1"]
-
-
-# --- what a kernel may use ---
 
 
 def unmarked(x):

@@ -93,9 +93,6 @@ def test_mcnemar_of_millions_and_paired_shares_worked_by_hand():
     assert paired_share(2, 12, 100) == pytest.approx((-0.1, -found.high, -found.low))
 
 
-# --- coverage: of 20,000 intervals at a claim of 95 % ---
-
-
 def covers(interval, truth):
     return interval.low <= truth <= interval.high
 
@@ -140,9 +137,6 @@ def test_mcnemar_raises_no_more_false_alarms_than_it_says(rng):
     alarms = sum(mcnemar(int(b), int(c)) <= 0.05 for b, c, _ in counts)
     limit = stats.binom.isf(1e-6, tries, 0.05)
     assert alarms <= limit, f"{alarms} of {tries}; 5 % would give more than {limit} once in 10^6"
-
-
-# --- noise from second differences ---
 
 
 def test_pooled_second_differences_estimate_the_noise(rng):

@@ -87,8 +87,6 @@ def test_a_library_that_is_too_old_is_one_line(monkeypatch):
         library_learner.library("typing_extensions", "types", "types")
 
 
-# --- examples ---
-
 TRAINING, TUNERS, CALLBACKS = (
     (Path(__file__).parents[2] / "docs" / f"{name}.md").read_text(encoding="utf-8")
     for name in ("training-libraries", "tuners", "callbacks")
@@ -180,9 +178,6 @@ def test_tables_of_the_guides_are_complete():
         session = Session(REGISTRY[name].examples()[0], 8, 800, 100)
         phased = not session.decides_every_pull and not session.policy.decides_after_sweeps()
         assert phased == (name in named), name
-
-
-# --- objects of the libraries are no learners, but there is one for them ---
 
 
 def of_library(home, base=object):

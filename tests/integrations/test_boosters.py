@@ -318,8 +318,6 @@ def test_what_lightgbm_cannot_do_is_said_in_one_line():
     refuses(LearnerError, "train has released its rows", learner, "lightgbm", "auc", gone)
 
 
-# --- their scikit-learn classes, in searches ---
-
 (X, Y), (X_TEST, Y_TEST) = TRAIN, VALID
 ROUNDS = 12
 PLAIN = {

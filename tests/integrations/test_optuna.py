@@ -31,9 +31,6 @@ def elsewhere(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
 
-# --- a study as a learner ---
-
-
 def hill(trial):
     return -((trial.suggest_float("x", -10, 10) - 2) ** 2)
 
@@ -93,9 +90,6 @@ def test_wrong_settings_of_a_tuner_are_named():
     refuses(SettingError, "objective=3, but objective must be a function", TunerLearner, 3)
     refuses(SettingError, "study and sampler", TunerLearner, hill, study=own, sampler=random)
     refuses(SettingError, "the study has 2 directions", TunerLearner, hill, study=two)
-
-
-# --- a race inside a study ---
 
 
 def objective(trial, sign=1.0):
@@ -242,9 +236,6 @@ def test_the_package_for_optunahub_is_complete_and_its_example_runs(monkeypatch,
     assert capsys.readouterr().out.startswith("Keep trial")
     (example,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
     exec(example, {})
-
-
-# --- a pruner ---
 
 
 def optimized(order=ORDER, direction="maximize", policy="auto", broken=None):

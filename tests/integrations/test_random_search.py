@@ -39,9 +39,6 @@ def search(estimator=LINEAR, space=SPACE, **settings):
     return RaceRandomSearchCV(estimator, space, **asked)
 
 
-# --- the result ---
-
-
 def test_it_has_what_people_read_of_a_search():
     found = search(cv=3).fit(X, Y)
     table = pd.DataFrame(found.cv_results_)
@@ -152,9 +149,6 @@ def test_a_search_goes_on_with_its_own_journal(tmp_path):
     refuses(JournalMismatch, "", search(**asked).fit, X, Y, sample_weight=np.ones(150))
 
 
-# --- rows held out, metrics ---
-
-
 @pytest.mark.parametrize("cv", [0.3, 2, KFold(2, shuffle=True, random_state=0), None, "splits"])
 def test_rows_are_held_out_as_cv_says(cv):
     splits = [(np.arange(0, 150, 2), np.arange(1, 150, 2)), (np.arange(100), np.arange(100, 150))]
@@ -197,9 +191,6 @@ def test_the_race_goes_by_the_metric_that_refit_names(scoring):
     assert table["rank_test_f1_macro"][found.best_index_] == 1
     assert np.isfinite(table["mean_test_accuracy"]).all() and "rank_test_accuracy" not in table
     assert found.score(X, Y) == alone.score(X, Y)
-
-
-# --- weights and other metadata ---
 
 
 def test_weights_are_used_in_training_and_in_scores():
@@ -251,9 +242,6 @@ def test_each_of_several_estimators_gets_what_it_asks_for():
     assert found.results_["score"][0] <= 0.7 < found.results_["score"][1]
 
 
-# --- callbacks of scikit-learn ---
-
-
 class Watcher:
     """Remembers the tasks; asks to stop after so many pulls."""
 
@@ -287,9 +275,6 @@ def test_callbacks_of_scikit_learn_see_each_pull_and_the_refit_and_can_stop_the_
     stopped.set_callbacks(Watcher(stop_after=9))
     verdict = stopped.fit(X, Y).verdict_
     assert verdict.spent == 9 and "a callback of scikit-learn" in verdict.reason
-
-
-# --- bad input ---
 
 
 @pytest.mark.parametrize(

@@ -78,9 +78,6 @@ def test_scikit_learns_own_checks_with_regressors(estimator, check):
     check(estimator)
 
 
-# --- the result ---
-
-
 def test_the_best_is_what_the_race_says():
     found = search().fit(X, Y)
     verdict = found.verdict_
@@ -122,9 +119,6 @@ def test_training_rows_and_other_metrics_are_scored_on_request():
     assert np.allclose(table["mean_test_f1_macro"], table["score"])
     assert np.isfinite(table["mean_test_accuracy"]).all()
     assert {"split0_train_accuracy", "split1_train_f1_macro", "std_train_accuracy"} <= set(table)
-
-
-# --- one budget ---
 
 
 def test_a_refit_is_part_of_the_budget_and_trains_no_less_than_the_race():
@@ -194,9 +188,6 @@ def test_a_search_is_a_race_of_learners_which_are_asked_for_their_full_training(
     assert found.results_["score"][2] == learner.pull()
 
 
-# --- time ---
-
-
 CLOCK = [0.0]  # seconds
 
 
@@ -260,9 +251,6 @@ def test_a_refit_is_said_before_and_after_with_its_time(clock, capsys):
     assert said[-1] == "refitting b on all 150 rows, about 4 min 10 s"
 
 
-# --- among other estimators ---
-
-
 @pytest.mark.parametrize(
     "given, bayes, linear",
     [
@@ -316,9 +304,6 @@ def test_regressors_frames_with_names_and_text_race_too():
     models = [make_pipeline(HashingVectorizer(n_features=64), one) for one in kinds]
     found = search(models, budget=20).fit(texts, ["yes", "no"] * 20)
     assert found.predict(["bloomers win late"]).tolist() == ["yes"]
-
-
-# --- the journal ---
 
 
 def test_a_search_goes_on_with_its_own_journal_and_leaves_others_alone(tmp_path):
@@ -398,9 +383,6 @@ def test_fit_again_with_more_seconds_extends_the_race(tmp_path, clock):
     assert more.best_estimator_.epochs_ >= more.verdict_["b"].steps > first.verdict_["b"].steps
 
 
-# --- bad input ---
-
-
 BAYES, NO_BUDGET = GaussianNB(), {"budget": None}
 
 
@@ -440,9 +422,6 @@ def test_wrong_data_are_named():
     refuses(SettingError, "requires y to be passed", search().fit, X)
     with pytest.raises(NotFittedError):
         _ = search().n_features_in_
-
-
-# --- several at once, callbacks, certificates ---
 
 
 @pytest.mark.slow  # it starts Ray: `make test-integrations` runs it

@@ -73,9 +73,6 @@ def spied():
     return X, np.arange(100) % 3
 
 
-# --- honest scores ---
-
-
 @pytest.mark.parametrize(("validation", "size"), [(0.2, 80), (0.5, 50), (SHUFFLED, 90)])
 def test_no_row_is_trained_on_and_scored_on_and_each_epoch_has_an_order(spied, validation, size):
     learner = SklearnLearner(Spy(), *spied, batch=7, validation=validation, random_state=1)
@@ -143,9 +140,6 @@ def test_rows_are_picked_by_their_number_whatever_holds_them(data):
     assert np.array_equal(dense(picked), dense(data)[[7, 2, 2, 0]])
 
 
-# --- what a pull is ---
-
-
 def test_how_tells_which_way_it_learns():
     def how(estimator, **more):
         return of_iris(estimator, batch=16, **more).how
@@ -199,9 +193,6 @@ def test_settings_are_checked_in_the_first_step_and_the_first_score_of_each_mode
         assert seen[-2:] == [("partial_fit", skips), ("score", skips)]
     assert not get_config()["skip_parameter_validation"]
     refuses(ValueError, "var_smoothing", of_iris(GaussianNB(var_smoothing=-1)).pull)
-
-
-# --- full trainings ---
 
 
 @pytest.mark.parametrize(
@@ -268,9 +259,6 @@ def test_a_linear_model_has_finished_where_its_own_rule_says_so(loss):
     refuses(StopIteration, "", learner.pull)
 
 
-# --- bad input ---
-
-
 @pytest.mark.parametrize(
     ("settings", "error", "words"),
     [
@@ -306,8 +294,6 @@ def test_without_scikit_learn_or_skops_the_error_says_what_to_install(monkeypatc
     with pytest.raises(MissingExtra, match=r"pip install 'latebloomer\[sklearn\]'"):
         import latebloomer.integrations.sklearn  # noqa: F401
 
-
-# --- checkpoints ---
 
 TREE = "sklearn.tree._tree.Tree"
 BINNED_TREE = "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor"

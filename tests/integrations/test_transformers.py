@@ -123,9 +123,6 @@ def test_what_is_wrong_is_said_in_one_line():
     refuses(LearnerError, said, learner("auc").pull)
 
 
-# --- adapters: PEFT writes other files than a whole model does ---
-
-
 def sft(seed):
     """A tiny language model with LoRA, trained by TRL to count upwards from a random number."""
     trl, peft, datasets, tokenizers = (

@@ -126,8 +126,6 @@ def test_the_simulator_chooses_for_each_budget():
         assert found.cell("auto", budget).pulls == played.cell(same, budget).pulls
 
 
-# --- min_pulls: no arm is dropped before, whatever the plan, and the budget still holds ---
-
 PHASED = [
     policy
     for kind in REGISTRY.values()

@@ -122,9 +122,6 @@ def test_hybrid_hands_over_at_half_of_the_budget():
     assert first == {0, 1, 2}  # misses one of three in 40 draws less than once in 10^6
 
 
-# --- the problem that these two were made for ---
-
-
 def delivered(policy, arms, seed=0):
     """What the recommended arm has come to on `one-riser`, of 1 that the best arm comes to."""
     means = problem(f"one-riser:K={arms}:T={50 * arms}").means(50 * arms)
@@ -206,8 +203,6 @@ def test_several_at_once_stay_within_budget_and_horizon_and_stop_nothing_that_le
     one, many = (play(Hyperband(), rewards, 90, 30, batch=n) for n in (1, batch))
     assert one.pulls == many.pulls and one.recommend().arm == many.recommend().arm
 
-
-# --- Rest-Sure drops the arms that a comparison of all pairs would, without making it ---
 
 # Few values, so that ties and differences of exactly `sure` occur, or any.
 VALUES = st.sampled_from([-0.3, 0.0, 0.1, 0.2, 0.3, 0.5, 1.0]) | st.floats(-1e6, 1e6)

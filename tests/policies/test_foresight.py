@@ -57,9 +57,6 @@ def test_few_pulls_and_the_horizon_leave_the_rating_to_the_window():
         assert rated(OURS, rise[:, :n], horizon).rating == theirs.rating
 
 
-# --- by definition: a program in NumPy that shares nothing with the kernels ---
-
-
 def slope(X, first, end):
     t = np.arange(end - first) - (end - first - 1) / 2
     return (X[:, first:end] * t).sum(axis=1) / (t**2).sum()

@@ -276,9 +276,6 @@ def test_rest_sure_drops_an_arm_that_is_beaten_all_the_way():
     assert (session.explain(0).state, session.explain(1).state) == ("winner", "not selected")
 
 
-# --- the registry ---
-
-
 @dataclass(frozen=True)
 class NoName(ByAllSamples):
     def levels(self, arms, budget, horizon):

@@ -97,8 +97,6 @@ def test_the_size_of_a_download_is_said_before_it_begins(tmp_path, monkeypatch):
     assert ran.exit_code == 2 and "did you mean 'imdb'" in ran.stderr
 
 
-# --- LCDB ---
-
 LEARNERS = ["e", "d", "c", "b", "a"]
 
 

@@ -5,7 +5,7 @@ import re
 from functools import partial
 
 import pytest
-from simple_races import Counter, curve, quiet
+from toys import Counter, curve, quiet
 
 from latebloomer import race, resume
 
@@ -77,9 +77,6 @@ def test_a_learner_may_know_the_range_of_its_scores():
     assert tuple(found.settings["score_range"]) == (0, 1)
     mixed = quiet({"a": Bounded, "b": curve(2, 1)}, 40)
     assert mixed.settings["score_range"] is None  # of the other nothing is known
-
-
-# --- advice, and models as users train them ---
 
 
 def test_the_advice_to_resume_is_given_only_if_that_would_train_the_learner(tmp_path):

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
-from simple_races import curve, quiet, rows
+from toys import curve, quiet, rows
 
 from latebloomer import read_verdict, resume
 from latebloomer.errors import SettingError
@@ -97,8 +97,6 @@ def test_what_is_no_list_of_functions_is_refused(callbacks):
     with pytest.raises(SettingError, match="callbacks"):
         run(callbacks=callbacks)
 
-
-# --- docs/callbacks.md and docs/budget.md ---
 
 DOCS = Path(__file__).parents[2] / "docs"
 

@@ -66,9 +66,6 @@ def test_short_arms_are_not_tested():
     assert check_curves(NAMES, [np.empty(0)] * 4) == ()
 
 
-# --- what other rules would have picked, worked by hand ---
-
-
 def replayed(rule, budget, *values, left=()):
     words = [*left, *[None] * (len(values) - len(left))]
     arrays = [np.array(x, dtype=float) for x in values]

@@ -4,7 +4,7 @@ import json
 import random
 
 import pytest
-from simple_races import rows
+from toys import rows
 
 from latebloomer import LocalRunner, race, read_verdict, resume
 from latebloomer.errors import BudgetError, LearnerError, SettingError
@@ -47,9 +47,6 @@ def pulls(path):
 
 def contents(path):
     return rows(path, "SELECT * FROM events WHERE kind NOT IN ('Began', 'Ended')")
-
-
-# --- a larger budget ---
 
 
 @pytest.mark.parametrize("at", [None, 33])
@@ -174,9 +171,6 @@ def test_it_works_with_a_process_for_each_learner(tmp_path):
     assert more.spent == 90 and more.learner.n == more.pulls[more.name]
 
 
-# --- newcomers ---
-
-
 def test_a_newcomer_catches_up_and_may_win(tmp_path):
     path = tmp_path / "race.db"
     run(path)
@@ -200,9 +194,6 @@ def test_callbacks_are_told_and_see_the_newcomer(tmp_path):
 
     resume(path, LEARNERS, budget=200, add=NEW, progress=False, callbacks=[note])
     assert seen == [("Joined", 5, 200), ("Extended", 5, 200)]  # told when both have happened
-
-
-# --- bad input changes nothing ---
 
 
 BAD = [

@@ -4,7 +4,7 @@ import pickle
 from itertools import count
 
 import pytest
-from simple_races import curve, rows
+from toys import curve, rows
 
 from latebloomer import LocalRunner, race, read_verdict, resume
 from latebloomer.racing.checkpoints import saved_states

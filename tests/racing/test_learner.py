@@ -60,9 +60,6 @@ def test_an_object_cannot_be_checked_and_a_short_generator_neither():
         check_learner(lambda: iter([1.0, 2.0]))
 
 
-# --- evaluations ---
-
-
 class Sum:
     """A learner whose `load` may forget what it has learned."""
 

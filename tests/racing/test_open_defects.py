@@ -6,7 +6,7 @@ import os
 import threading
 
 import pytest
-from simple_races import Counter, curve, quiet, rows
+from toys import Counter, curve, quiet, rows
 
 from latebloomer import LocalRunner, resume
 from latebloomer.racing import run_race

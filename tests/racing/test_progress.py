@@ -9,7 +9,7 @@ from itertools import count, repeat
 
 import pytest
 from rich.console import Console
-from simple_races import Counter, curve, quiet
+from toys import Counter, curve, quiet
 
 from latebloomer import LocalRunner, race
 from latebloomer.errors import SettingError
@@ -119,9 +119,6 @@ def test_a_verdict_has_at_most_twelve_lines_and_says_where_the_rest_is():
     assert lines[-1] == f"{hidden}print(verdict.details())"
 
 
-# --- a pull that is long ---
-
-
 @pytest.fixture
 def impatient(monkeypatch):
     monkeypatch.setattr(progress_module, "LONG", 0.0)
@@ -193,9 +190,6 @@ def test_a_curve_of_any_length_is_short():
         line = sparkline(range(points), 0, points - 1)
         assert min(points, WIDTH / 2) <= len(line) <= WIDTH
         assert line == "".join(sorted(line)) and line[-1] == "█"
-
-
-# --- Ctrl-C in another program's hands ---
 
 
 @pytest.mark.usefixtures("ignored_ctrl_c")

@@ -8,7 +8,7 @@ import threading
 from itertools import count, pairwise, repeat
 
 import pytest
-from simple_races import FIVE, TWO, Counter, curve, quiet
+from toys import FIVE, TWO, Counter, curve, quiet
 
 from latebloomer import LocalRunner, RisingSR, race, read_verdict, resume
 from latebloomer.errors import (
@@ -24,8 +24,6 @@ from latebloomer.errors import (
 )
 from latebloomer.racing.learner import seed_of
 from latebloomer.racing.runners.contract import recorded_runner
-
-# --- what comes out ---
 
 
 def test_the_winner_comes_out_trained():
@@ -140,9 +138,6 @@ def test_a_verdict_does_not_overwrite_its_journal(tmp_path, form):
     assert read_verdict(path).summary() == verdict.summary()
 
 
-# --- resume and look ---
-
-
 def test_a_finished_race_gives_its_verdict_again_and_its_winner_if_there_are_learners(tmp_path):
     learners = {"a": lambda: Counter(1.0), "b": lambda: Counter(2.0)}
     verdict = quiet(learners, 30, journal=tmp_path / "race.db")
@@ -170,9 +165,6 @@ def test_a_policy_of_ones_own_is_handed_in_again(tmp_path):
     with pytest.raises(JournalMismatch, match="resumed by the rule that it started with"):
         resume(path, FIVE, policy="sh")
     assert resume(path, FIVE, policy=Mine(), progress=False).summary() == verdict.summary()
-
-
-# --- Ctrl-C ---
 
 
 class Pausing(Counter):
@@ -233,8 +225,6 @@ def test_an_object_stopped_within_a_pull_is_not_trusted(tmp_path):
     with pytest.raises(LearnerError, match=r"learner 'a' .* stopped in the middle of a pull"):
         resume(tmp_path / "race.db", learners, progress=False)
 
-
-# --- bad input ---
 
 ONE = Counter()
 
@@ -299,9 +289,6 @@ def test_a_race_is_resumed_with_the_runner_that_it_was_started_with(tmp_path, cu
     made = recorded_runner(read_verdict(path).settings["runner"])
     assert isinstance(made, LocalRunner) and made.as_dict() == runner.as_dict()
     assert resume(path, TWO, progress=False).spent == 30
-
-
-# --- failures ---
 
 
 def failing(at, error):
@@ -465,9 +452,6 @@ def test_scores_that_differ_when_trained_again_are_said():
     verdict = quiet({"drifting": drifting, "b": curve(4, 0.5)}, 30)
     assert any("the learner is not deterministic" in warning for warning in verdict.warnings)
     assert verdict.curve("drifting")[:5] == [1, 2, 3, 4, 5]  # the recorded scores count
-
-
-# --- how sure is this? ---
 
 
 def test_a_range_of_scores_bounds_what_is_said_of_a_learner(tmp_path):

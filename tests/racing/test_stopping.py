@@ -133,9 +133,6 @@ def test_nonsense_is_refused_before_anything_is_made(tmp_path, stop):
     assert list(tmp_path.iterdir()) == []
 
 
-# --- how often it is wrong ---
-
-
 def stopped_races(rng, runs, budget=150, noise=0.1, policy="r-sr"):
     """Races between two learners that are equally good: whoever is certified, it is false."""
     settings = Settings(policy=make_policy(policy), budget=budget, stop="certified")

@@ -3,7 +3,7 @@
 import threading
 
 import pytest
-from simple_races import quiet, rows
+from toys import quiet, rows
 
 from latebloomer import LocalRunner, read_verdict, resume
 from latebloomer.errors import LatebloomerError
@@ -196,9 +196,6 @@ def test_learners_that_fail_or_end_do_not_stop_the_clock(time):
     assert verdict["fails"].state == "failed" and verdict["ends"].state == "finished"
 
 
-# --- more time ---
-
-
 @pytest.mark.parametrize("winner_share", [0.0, 0.5])
 def test_a_finished_race_is_given_more_time_in_total(time, tmp_path, winner_share):
     learners = time.many(4)
@@ -238,9 +235,6 @@ def test_what_cannot_be_given_to_a_race_is_refused(time, tmp_path, given, more, 
     quiet(time.many(2), journal=tmp_path / "race.db", **given)
     with pytest.raises(LatebloomerError, match=text):
         resume(tmp_path / "race.db", time.many(2), progress=False, **more)
-
-
-# --- pulls that outlast the time ---
 
 
 def test_the_verdict_says_which_local_pull_ran_over_and_by_how_much(time):

@@ -5,7 +5,7 @@ from functools import partial
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from simple_races import quiet, rows
+from toys import quiet, rows
 
 import latebloomer
 from latebloomer import LocalRunner, resume
@@ -21,8 +21,6 @@ from latebloomer.racing.verdict.build import unequal_costs
 from latebloomer.session.events import Created, ScoreReported
 from latebloomer.session.session import Session
 
-# --- the arithmetic ---
-
 
 @given(full_steps=st.integers(1, 10**6), pulls=st.integers(1, 1000), n=st.integers(1, 1000))
 def test_pull_n_ends_at_the_step_nearest_to_its_share(full_steps, pulls, n):
@@ -32,9 +30,6 @@ def test_pull_n_ends_at_the_step_nearest_to_its_share(full_steps, pulls, n):
     exact = n * full_steps / pulls
     assert abs(share.steps_after(n) - exact) <= 0.5 or share.steps_after(n) == 1 > exact
     assert share.steps_of(n) == share.steps_after(n) - share.steps_after(n - 1) >= 0
-
-
-# --- races ---
 
 
 class Counting:
@@ -123,9 +118,6 @@ def test_a_process_for_each_learner_makes_the_same_steps():
     assert here.curve("kept") == apart.curve("kept")
 
 
-# --- who says how long a full training is ---
-
-
 def test_full_is_read_from_an_object_a_class_a_function_and_a_partial():
     @latebloomer.full_training(40)
     def stream():
@@ -194,9 +186,6 @@ def test_a_budget_in_pulls_and_a_race_by_the_clock_can_have_shares_too():
     assert units_of(learners, None, None, None, 20, None)["horizon"] == 20
 
 
-# --- what repeats is no new measurement ---
-
-
 def test_an_arm_that_repeats_its_rewards_leaves_the_noise_estimate_as_it_is():
     noisy = [0.3, 0.5, 0.4, 0.7, 0.55, 0.6, 0.8, 0.7]
     steps = [0.1, 0.1, 0.1, 0.1, 0.9, 0.9, 0.9, 0.9]
@@ -260,9 +249,6 @@ def test_foresight_neither_forecasts_an_arm_that_repeats_its_rewards_nor_is_shak
     assert "forecast gain of 0 by pull" not in believed([])
 
 
-# --- time that is seen ---
-
-
 def with_times(seconds, full_steps=None):
     settings = {
         "policy": {"name": "r-sr", "settings": {}, "repr": "RisingSR()"}, "budget": 40,
@@ -282,9 +268,6 @@ def test_pulls_ten_times_apart_are_a_warning_with_numbers_and_what_to_set():
     (text,) = with_times((2.0, 0.1), full_steps={"dear": 20, "cheap": 20})
     assert "the same share of a full training" in text
     assert with_times((2.0, 1.0)) == [] and with_times((0.02, 0.001)) == []  # alike, or short
-
-
-# --- more of it ---
 
 
 def test_a_race_in_full_trainings_is_extended_in_full_trainings_with_a_newcomer(tmp_path):

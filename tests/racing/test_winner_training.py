@@ -7,11 +7,11 @@ from dataclasses import replace
 from decimal import Decimal
 
 import pytest
-import simple_races
+import toys
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
-from simple_races import FIVE, Counter, curve, rows
+from toys import FIVE, Counter, curve, rows
 
 from latebloomer import LocalRunner, race, read_verdict, resume
 from latebloomer.errors import (
@@ -61,9 +61,6 @@ def named(policy, budget, share, horizon=None):
     return session
 
 
-# --- how much is kept ---
-
-
 @given(budget=st.integers(1, 10**7), thousandths=st.integers(0, 999))
 def test_what_is_kept_is_the_share_rounded_down_as_it_is_written(budget, thousandths):
     pulls = set_aside(budget, thousandths / 1000)
@@ -82,9 +79,6 @@ def test_a_budget_too_small_without_what_is_kept_says_so(tmp_path):
     with pytest.raises(BudgetError, match=text):
         quiet(10, winner_share=0.6, journal=tmp_path / "race.db")
     assert not list(tmp_path.iterdir())
-
-
-# --- the session ---
 
 
 @given(st.sampled_from(ALL), st.integers(100, 200), st.sampled_from([0.1, 0.29, 0.5, 0.7]))
@@ -159,15 +153,12 @@ def test_a_horizon_that_the_winner_reaches_ends_its_training():
     assert "is at the horizon of 60 pulls" in session.reason
 
 
-# --- races ---
-
-
 def page(verdict):
     return race_html(page_data(verdict))
 
 
 def quiet(budget=600, learners=FIVE, **settings):
-    return simple_races.quiet(learners, budget, **settings)
+    return toys.quiet(learners, budget, **settings)
 
 
 def changes(path):
@@ -301,9 +292,6 @@ def test_a_naming_that_the_rule_would_not_make_is_refused(tmp_path):
     forged.close()
     with pytest.raises(JournalMismatch, match=r"Arm 4 cannot be selected: Foresight.* selects"):
         read_verdict(tmp_path / "forged.db")
-
-
-# --- what is shown ---
 
 
 def test_the_lines_say_who_is_trained_on(capfd, monkeypatch):

@@ -48,9 +48,6 @@ def saved(found):
     return json.dumps(found.as_document())
 
 
-# --- rows ---
-
-
 def test_a_row_says_all_of_a_policy_at_a_budget():
     row, *others = results().rows()
     keys = [(one["policy"], one["budget"]) for one in (row, *others)]
@@ -104,9 +101,6 @@ def test_without_runs_nothing_is_added_and_what_is_unknown_brings_what_there_is(
         results().cell(RisingSR(), 7)
 
 
-# --- labels ---
-
-
 def test_a_label_is_what_make_policy_reads_and_tells_policies_apart():
     for policy in (
         RisingSR(window=0.1),
@@ -121,9 +115,6 @@ def test_a_label_is_what_make_policy_reads_and_tells_policies_apart():
     assert label_of(RisingUCBE(exploration=1)) != label_of(RisingUCBE(exploration=2))
     assert label_of(UCBE(gaps=(0, 0.5))) == "ucb-e:gaps=0/0.5"
     assert title("r-ucbe:noise=0.01") == "R-UCBE (noise=0.01)" and title("Mine") == "Mine"
-
-
-# --- merging ---
 
 
 @given(st.sets(st.integers(1, RUNS - 1), max_size=4), st.randoms(use_true_random=False))
@@ -183,9 +174,6 @@ def test_versions_and_targets_are_kept_side_by_side():
     assert both.targets == ("cpu", "gpu") and both.rows()[0]["target"] == "cpu+gpu"
 
 
-# --- comparing ---
-
-
 def test_a_comparison_counts_the_runs_in_which_one_alone_errs():
     recommended = game(400)[0]
     sh, rising = (recommended[:2] != PROBLEM.best(400)).astype(int)
@@ -213,9 +201,6 @@ def test_policies_that_did_not_meet_are_not_compared():
         results().compare("sh", "r-sr", budget=7)
     with pytest.raises(SettingError, match="another policy than the first"):
         results().compare("sh", SuccessiveHalving())
-
-
-# --- files ---
 
 
 @pytest.mark.parametrize("name", ["results.json", "results.json.gz"])

@@ -38,9 +38,6 @@ def played(monkeypatch):
     return calls
 
 
-# --- what is played ---
-
-
 def test_what_is_all_there_is_not_played(out, played):
     whole = content(play(out))
     assert out.read_bytes() == whole
@@ -74,9 +71,6 @@ def test_a_policy_that_comes_later_is_compared_in_the_same_runs(out, played):
     played.clear()
     play(out, runs=50)
     assert set(played) == {(60, 2, 40, 10), (150, 2, 40, 10)}
-
-
-# --- what is kept ---
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), MemoryError(), ZeroDivisionError()])
@@ -127,8 +121,6 @@ def test_the_file_is_written_now_and_then_not_after_each_chunk(out, monkeypatch)
     play(out, runs=100, budgets=60)
     assert saves == [16, 32, 40]
 
-
-# --- what does not belong together ---
 
 MISMATCHES = [
     ({"problem": "paper-b:sigma=0.1"}, "problem is 'paper-b:sigma=0.1' in one and 'paper-a:sigma"),

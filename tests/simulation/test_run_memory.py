@@ -44,9 +44,6 @@ def leave(monkeypatch, size):
         monkeypatch.setattr(module, "free_memory", lambda: free)
 
 
-# --- refused in words ---
-
-
 @pytest.mark.parametrize("target", ["cpu", "python"])
 @pytest.mark.parametrize("policy", ["r-ucbe", "etc", "r-sr", "rr", "sh", "asha"])
 def test_the_largest_budget_is_refused(policy, target):
@@ -114,9 +111,6 @@ def play_on_a_small_card():
         except ChunkError as error:
             said.append(str(error))
     print(json.dumps(said))
-
-
-# --- as little as it takes ---
 
 
 @pytest.mark.parametrize("horizon", [None, 3000])
@@ -192,9 +186,6 @@ def test_what_is_sent_to_other_processes_is_numbers():
     copy = pickle.loads(pickle.dumps(means))
     assert np.array_equal(copy.table, means.table) and copy.table.flags.writeable
     assert copy.summary.digest == means.summary.digest and copy.horizon == 90
-
-
-# --- how far an arm can be pulled ---
 
 
 @pytest.mark.parametrize("policy", POLICIES)

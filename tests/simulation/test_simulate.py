@@ -53,9 +53,6 @@ def saved(results):
     return results.as_document() | {"targets": None}
 
 
-# --- the same numbers ---
-
-
 @some_or_every
 def test_threads_chunks_and_the_order_of_policies_change_nothing(every):
     policies = EVERY if every else SOME
@@ -157,9 +154,6 @@ def test_seeds_and_runs_differ():
     assert len({tuple(counts(*where)) for where in ((0, 0), (1, 0), (0, 200))}) == 3
 
 
-# --- the right numbers ---
-
-
 @pytest.mark.slow
 def test_round_robin_window_errs_as_often_as_the_normal_distribution_says():
     # Two arms, N = 40 pulls each, the last 10 count: the better mean loses with probability
@@ -211,9 +205,6 @@ def test_the_published_errors_of_setting_a_are_in_range():
 def test_ucbe_is_told_the_gaps_of_the_problem():
     policy = informed(make_policy("ucb-e"), problem("paper-a"), 500)
     assert policy.gaps[0] == 0 and policy.gaps[1] == pytest.approx(problem("paper-a").gaps(500)[1])
-
-
-# --- what goes wrong ---
 
 
 @dataclass(frozen=True)
@@ -335,9 +326,6 @@ def test_the_bar_of_a_terminal_says_what_is_done(monkeypatch):
     monkeypatch.setenv("TERM", "xterm")
     simulate("paper-a", "r-sr", 100, 40, chunk=10, target="python", method="pulls")
     assert "4e+03 of 4e+03 pulls" in terminal.getvalue()
-
-
-# --- the command ---
 
 
 def test_the_command_prints_rows_and_writes_files(tmp_path):

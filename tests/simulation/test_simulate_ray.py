@@ -100,9 +100,6 @@ def plainly(policy, run=quiet, **other):
     return run(["r-sr", policy], 60, 20, target="python", method="pulls", chunk=2, **other)
 
 
-# --- the same bits ---
-
-
 @pytest.mark.parametrize(
     ("policies", "runs", "method", "how"),
     [(PULLS, 100, "pulls", {"chunk": 7}), (PULLS, 100, "pulls", {"chunk": 33}),
@@ -160,9 +157,6 @@ def test_a_policy_of_the_program_itself_is_sent_along(cluster, tmp_path):
     assert there == here
 
 
-# --- who dies ---
-
-
 def test_a_task_whose_worker_is_killed_is_played_again(tmp_path):
     policy = trouble(tmp_path, "die")
     assert content(plainly(policy, on_ray)) == content(plainly(policy))
@@ -187,9 +181,6 @@ def test_ctrl_c_keeps_what_came_in_and_the_file_is_continued(out, tmp_path):
     assert sum(cell.runs for cell in some.cells) < 40
     whole = content(plainly(policy, on_ray, out=out))
     assert whole == content(plainly(policy)) == out.read_bytes()
-
-
-# --- what goes wrong ---
 
 
 def test_an_exception_of_a_policy_is_raised_as_it_is_here(tmp_path):
@@ -227,9 +218,6 @@ def test_the_command_runs_on_ray_and_goes_on_with_a_file(cluster, out):
         ran = CliRunner().invoke(app, [*words, runs])
         assert ran.exit_code == 0, ran.output
     assert out.read_bytes() == content(quiet())
-
-
-# --- how tasks are cut ---
 
 
 @pytest.mark.parametrize("cores", [1, 2, 64])

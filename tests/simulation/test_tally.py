@@ -126,9 +126,6 @@ def test_quantiles_are_numpys_inverted_cdf(numbers, twentieths):
     assert mean_of(found) == pytest.approx(data.mean(), rel=1e-15)
 
 
-# --- what is refused ---
-
-
 def test_a_run_counts_once(rng):
     made = filled([], *chunk(rng, 10))
     with pytest.raises(ResultsError, match="both have the runs 8 to 9, and a run counts once"):

@@ -24,9 +24,6 @@ def mode_of(file):
     return stat.S_IMODE(file.stat().st_mode)
 
 
-# --- what is written ---
-
-
 @pytest.mark.parametrize(("data", "found"), [("größer\n", "größer\n".encode()), (b"\0", b"\0")])
 def test_text_and_bytes_are_written_and_replaced(tmp_path, data, found):
     file = tmp_path / "out"
@@ -62,9 +59,6 @@ def test_permissions_are_kept_at_every_moment(tmp_path, monkeypatch):
     assert mode_of(write_file(tmp_path / "ours", "")) == mode_of(tmp_path / "plain")
 
 
-# --- what is no file is written straight ---
-
-
 @pytest.mark.skipif(not Path("/dev/null").exists(), reason="needs devices")
 def test_a_device_stays_one():
     write_file("/dev/null", "text")
@@ -90,9 +84,6 @@ def test_the_process_s_own_output_is_written_like_any_other(tmp_path, piped):
     written = ran.stdout if piped else (tmp_path / "out").read_bytes()
     assert written.endswith(b"x" * 9)  # nothing went to a file that nobody sees any more
     assert list(tmp_path.iterdir()) == [tmp_path / "out"]
-
-
-# --- errors leave the old file whole ---
 
 
 def disk_full(*_):

@@ -178,9 +178,6 @@ def test_it_goes_on_where_the_race_goes_on_also_with_newcomers(path, cut):
     assert "new" in " ".join(one.text for one in page.events)  # it is said that it joined
 
 
-# --- changes as small messages: put together, they are the page ---
-
-
 class Written:
     """A journal that is written pull by pull, by a race without learners."""
 

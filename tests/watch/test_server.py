@@ -122,8 +122,6 @@ def test_what_cannot_be_served_says_why(tmp_path, monkeypatch):
         serve(tmp_path)
 
 
-# --- many connections ---
-
 SERVE = """
 import resource, sys
 from pathlib import Path

@@ -25,6 +25,8 @@ sshaped       limit in [0.5, 1], middle log-uniform in [30, 600], width 0.1 to 0
 ============  =================================================================================
 """
 
+from __future__ import annotations
+
 import dataclasses
 import math
 import re

@@ -1,5 +1,7 @@
 """What every policy must do, as one function to call in tests."""
 
+from __future__ import annotations
+
 import pickle
 from collections.abc import Callable
 from contextlib import suppress
