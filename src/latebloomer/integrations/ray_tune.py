@@ -134,7 +134,7 @@ class RaceScheduler(base_class("ray.tune.schedulers", "FIFOScheduler")):  # type
             if again:
                 # Schedulers are given no public method that also moves the trial in its lists.
                 tune_controller._set_trial_status(trial, status)
-            else:  # the controller files it by the status that it finds, with a folder of its own
+            else:  # the controller files it by its status, and shows its folder
                 trial.init_local_path()
                 trial.set_status(status)
 
