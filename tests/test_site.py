@@ -40,7 +40,7 @@ def test_ten_examples_have_a_title_and_a_picture_and_what_pages_load_is_there():
         title, line = text.splitlines()[1:3]
         assert line == "=" * len(title), example.name
         assert "plt.show()" in text, example.name
-    folder = DOCS / "_static" / "mathjax"  # what pages load is shipped with its licence
+    folder = DOCS / "_static" / "mathjax"  # what pages load is shipped with its license
     assert (folder / "tex-svg.js").stat().st_size > 1e6
     assert "Apache License" in (folder / "LICENSE").read_text(encoding="utf-8")
 

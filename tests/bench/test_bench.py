@@ -179,7 +179,7 @@ def test_every_policy_is_compared_or_left_out_for_a_reason_and_drawn_in_its_own_
         "asha",
         "hyperband",
     }
-    styles = benchmark.line_styles(COMPARED)  # which differ without colours too
+    styles = benchmark.line_styles(COMPARED)  # which differ without colors too
     assert len({(style.marker, style.dashes) for style in styles.values()}) == len(COMPARED)
     assert max(styles, key=lambda policy: styles[policy].width) == "auto"
 

@@ -400,7 +400,7 @@ BAYES, NO_BUDGET = GaussianNB(), {"budget": None}
         (SettingError, "without a refit nothing", {"refit": False, "extra_refit": True}),
         (SettingError, "trainings=3, but a search has one budget", {"trainings": 3}),
         (BudgetError, "leaves .* for the refit of the winner. Give", NO_BUDGET | {"trainings": 1}),
-        (SettingError, "horizon=9, .* without bu", NO_BUDGET | {"trainings": 3, "horizon": 9}),
+        (SettingError, "horizon=9, .* without budget", NO_BUDGET | {"trainings": 3, "horizon": 9}),
         (BudgetError, "refit=True reserves 40 pulls", {"budget": 40, "horizon": 40}),
         (SettingError, "trainings='3', but trainings must be", NO_BUDGET | {"trainings": "3"}),
         (BudgetError, "budget=2 is too small for 3 learners", {"budget": 2}),
