@@ -153,7 +153,7 @@ def lcdb11(group: str) -> Iterator[Curves]:
 
 def _shares(table: Any, rows: Floats, at: Floats) -> Floats:
     """Return shares of one at these training sizes, with skipped anchors interpolated."""
-    filled = [np.interp(rows, rows[row != MISSING], row[row != MISSING] / 1e4) for row in table]
+    filled = [np.interp(rows, rows[row != MISSING], row[row != MISSING] / 10_000) for row in table]
     return np.array([np.interp(at, rows, row) for row in filled])
 
 
