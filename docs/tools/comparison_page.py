@@ -253,13 +253,21 @@ def key() -> str:
 
 
 def check(found: Sequence[Row], kept: Sequence[Row]) -> float:
-    """The largest difference of a mean to the kept file; an error where that is too large."""
+    """The largest difference of a mean to the kept file; an error where that is too large.
+
+    Not of Optuna's Hyperband: it draws brackets by the name of a study, here a checksum of the
+    rewards, whose last bits depend on the processor.
+    """
+    found, kept = (
+        [row for row in rows if "Hyperband" not in row["player"]] for rows in (found, kept)
+    )
+    players = [one for one in PLAYERS if "Hyperband" not in one]
     known = {(row["player"], row["set"], row["budget"]): float(row["rank_loss"]) for row in kept}
     gaps = [
         abs(float(row["rank_loss"]) - known[row["player"], row["set"], row["budget"]])
         for row in found
     ]
-    whole = [abs(mean(found, one, "rank_loss") - mean(kept, one, "rank_loss")) for one in PLAYERS]
+    whole = [abs(mean(found, one, "rank_loss") - mean(kept, one, "rank_loss")) for one in players]
     if len(found) != len(kept) or max(gaps) > CELL or max(whole) > WHOLE:
         raise ValueError(
             f"docs/comparison.csv is not what the sample shows now: a mean of {SAMPLE} problems "
