@@ -77,9 +77,12 @@ class Page:
         for domain in ("Page", "Runtime", "Network", "Log"):
             self.call(f"{domain}.enable")
         self.resize(width, height)
-        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
-        self.call("Emulation.setEmulatedMedia", features=[scheme])
+        self.color("dark" if dark else "light")
         self.call("Emulation.setScriptExecutionDisabled", value=not scripts)
+
+    def color(self, theme):
+        scheme = {"name": "prefers-color-scheme", "value": theme}
+        self.call("Emulation.setEmulatedMedia", features=[scheme])
 
     def call(self, method, **params):
         return self._browser.call(method, self._session, **params)

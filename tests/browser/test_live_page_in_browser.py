@@ -5,6 +5,7 @@ import os
 import socket
 import subprocess
 import sys
+from itertools import product
 from urllib.parse import urlsplit
 
 import pytest
@@ -127,7 +128,8 @@ def test_curves_grow_a_drop_appears_and_the_verdict_comes(page, server, race, pi
     page.wait_for(f"{FEED}.includes('dropped at race pull')")
     page.wait_for("document.querySelectorAll('#marks .cross').length >= 2")
     assert page.value("document.querySelectorAll('#marks line.level').length") > 0
-    for width in (360, 768, 1400):
+    for theme, width in product(("dark", "light"), (390, 768, 1400)):
+        page.color(theme)
         page.resize(width)
         check_page(page)
     page.screenshot(picture("dropped"))
