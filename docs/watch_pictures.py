@@ -41,14 +41,13 @@ class Photographer:
         server = subprocess.Popen(words, stdout=subprocess.PIPE, text=True, env=os.environ)
         assert server.stdout is not None
         try:
-            address = next(w for w in server.stdout.readline().split() if w.startswith("http"))
-            self.look(address, name, width, height, dark)
+            self.photograph(server.stdout.readline().strip(), name, width, height, dark)
         finally:
             server.terminate()
             server.wait()
             server.stdout.close()
 
-    def read_verdict(
+    def photograph(
         self, address: str, name: str, width: int, height: int, dark: bool = False
     ) -> None:
         page = self._browser.page(width=width, height=height, dark=dark)
@@ -70,7 +69,7 @@ def main() -> None:
             given, trainings=TRAININGS - 1, journal=journal, progress=False, callbacks=[camera]
         )
         file = verdict.report(Path(place) / "race.html")
-        camera.look(file.as_uri(), "watch-report.png", 1100, 1180)
+        camera.photograph(file.as_uri(), "watch-report.png", 1100, 1180)
         camera.close()
 
 

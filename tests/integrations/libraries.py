@@ -75,7 +75,7 @@ def told(path):
 
 
 def kill_after(pulls):
-    """A callback that ends the process after so many pulls."""
+    """A callback that ends the process after a given number of pulls."""
 
     def kill(event, view):
         if view.spent >= int(pulls):

@@ -243,7 +243,7 @@ def test_each_of_several_estimators_gets_what_it_asks_for():
 
 
 class Watcher:
-    """Remembers the tasks; asks to stop after so many pulls."""
+    """Remembers the tasks; asks to stop after a given number of pulls."""
 
     def __init__(self, stop_after=10**9):
         self.begun, self.ended, self.stop_after = [], [], stop_after

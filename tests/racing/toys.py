@@ -72,7 +72,7 @@ def change(path, statement):
 
 
 def limit_pages(monkeypatch, pages):
-    """A disk that is full when a journal has so many pages."""
+    """A disk that is full when a journal has that number of pages."""
     real = files._connect
 
     def small(place, durability):

@@ -134,7 +134,7 @@ HALF = b"GET /nothing HTTP/1.1\r\nHost: 127.0.0.1\r\n"
 
 
 class Client:
-    """Connections to a server with 256 file descriptors, where a head may take so many seconds."""
+    """Connections to a server with 256 file descriptors, with a limit on the seconds of a head."""
 
     def __init__(self, stack, folder, seconds):
         words = [sys.executable, "-c", SERVE, str(folder), str(seconds)]

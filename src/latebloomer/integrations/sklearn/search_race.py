@@ -348,7 +348,7 @@ class RefitReserve:
         mean = max(TICK, view.elapsed / view.spent)  # with what is between pulls, and at once
         times = self._times.get(leader, [mean])
         pace = sum(times) / len(times) * self._ratio
-        # The winner's share of the pulls, by the policy's plan for so many.
+        # The winner's share of the pulls, by the policy's plan for them.
         pulls = round(view.spent + left / mean / 1.5)
         horizon = view.settings.pulls_per_training
         level = _last_level(view.settings.policy, len(view.names), pulls, horizon or pulls)
