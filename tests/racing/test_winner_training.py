@@ -312,7 +312,7 @@ def test_the_table_says_who_is_trained_on():
     state.apply(WinnerSelected(session.recommend().arm, session.budget))
     progress = Progress(state, True)
     progress.mode = "live"
-    with progress.shown(None):
+    with progress.shown():
         console = Console(file=io.StringIO(), width=100)
         console.print(table(progress, console.size))
     shown = console.file.getvalue()
