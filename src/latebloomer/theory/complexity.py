@@ -12,7 +12,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from latebloomer.errors import BudgetError, CurveError, need_in, require
+from latebloomer.errors import BudgetError, CurveError, need_in, need_whole, require
 
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
@@ -377,6 +377,8 @@ def need(**values: float) -> None:
             need_in(name, value, *INTERVALS[name])
         elif isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
             raise BudgetError(f"{name}={value!r}, but {name} must be an integer >= 1: it is pulls")
+        else:
+            need_whole(name, value)  # which a double can hold
 
 
 def exponential(exponent: float) -> float:
