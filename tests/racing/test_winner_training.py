@@ -14,13 +14,7 @@ from rich.console import Console
 from toys import FIVE, Counter, curve, rows
 
 from latebloomer import LocalRunner, race, read_verdict, resume
-from latebloomer.errors import (
-    BudgetError,
-    JournalMismatch,
-    LearnerError,
-    SettingError,
-    TellError,
-)
+from latebloomer.errors import BudgetError, JournalMismatch, LearnerError, SettingError, TellError
 from latebloomer.page.race_html import race_html
 from latebloomer.policies.registry import REGISTRY, label_of, make_policy
 from latebloomer.racing import progress as progress_module
