@@ -159,7 +159,7 @@ BAD = [
     ({"trainings": 3, "full_steps": 0}, "full of 'a'=0, but full of 'a' must be an integer >= 1"),
     ({"trainings": 3, "full_steps": {"a": 10, "b": -5}}, "full of 'b'=-5"),
     ({"trainings": 3, "full_steps": {"a": 10, "b": 2.5}}, "full of 'b'=2.5"),
-    ({"trainings": 3, "full_steps": {"a": 10, "b": 20, "c": 5}}, "full names 'c', but the"),
+    ({"trainings": 3, "full_steps": {"a": 10, "b": 20, "c": 5}}, "full_steps names 'c', but the"),
     ({"trainings": 3, "budget": 10, "full_steps": 10}, "trainings=3 and budget=10, but trainings"),
     ({"trainings": 3, "horizon": 10, "full_steps": 10}, "trainings=3 and horizon=10"),
     ({"trainings": 3, "seconds": 10, "full_steps": 10}, "seconds=10: give exactly one budget"),
