@@ -84,10 +84,7 @@ UNUSED = HEAVY | {
 }  # fmt: skip
 
 
-LOADS = [
-    (["--help"], UNUSED, "Usage"),
-    (["races", "."], {"numpy"}, "No races in"),
-]
+LOADS = [(["--help"], UNUSED, "Usage"), (["races", "."], {"numpy"}, "No races in")]
 
 
 @pytest.mark.parametrize("words, unused, text", LOADS)

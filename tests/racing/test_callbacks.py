@@ -10,13 +10,7 @@ from latebloomer import read_verdict, resume
 from latebloomer.errors import SettingError
 from latebloomer.racing.race_state import RaceView
 from latebloomer.session import events
-from latebloomer.session.events import (
-    Began,
-    Decided,
-    Ended,
-    ScoreReported,
-    WinnerSelected,
-)
+from latebloomer.session.events import Began, Decided, Ended, ScoreReported, WinnerSelected
 
 LEARNERS = {"a": curve(5, 0.9), "b": curve(5, 0.7), "c": curve(5, 0.5)}
 

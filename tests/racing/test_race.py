@@ -251,7 +251,7 @@ BAD_SETTINGS = [
     ({"budget": 2, "policy": "r-sr"}, BudgetError, "budget=2 is too small for 2 learners: r-sr"),
     ({}, SettingError, r"give exactly one budget, trainings=3 \(full trainings\), budget=2000"),
     ({"budget": 20, "seconds": 3}, SettingError, "give exactly one budget"),
-    ({"seconds": 0}, SettingError, "seconds must be above 0"),
+    ({"seconds": 0}, SettingError, r"seconds must be in \(0, inf\)"),
     ({"budget": 20, "policy": "r-usr"}, UnknownName, "did you mean"),
     ({"budget": 20, "runner": "cloud"}, SettingError, "'ray' or a Runner"),
     ({"budget": 60, "score_range": (1, 0)}, SettingError, "score_range"),
@@ -270,7 +270,7 @@ def test_settings_out_of_range_are_said_before_anything_is_written(
 
 
 BAD_RUNNERS = [
-    ({"timeout": -1}, "timeout must be above 0"),
+    ({"timeout": -1}, r"timeout must be in \(0, inf\)"),
     ({"retries": 1.5}, "retries must be an integer >= 0"),
     ({"checkpoint_every": 0}, "checkpoint_every must be an integer >= 1"),
     ({"isolate": "yes"}, "isolate must be True or False"),
@@ -355,6 +355,18 @@ def test_when_all_fail_each_reason_is_said_and_again_on_resume(tmp_path):
             call()
         assert "b: pull 1 failed once: KeyError: 'bad b'" in str(caught.value)
         assert any("Traceback" in note for note in caught.value.__notes__)
+
+
+def test_when_the_last_learner_in_the_race_fails_a_dropped_one_is_kept(tmp_path):
+    path = tmp_path / "race.db"
+    learners = {"a": curve(4, 0.3), "b": curve(4, 0.4), "last": failing(40, ValueError("bad"))}
+    verdict = quiet(learners, 120, policy="i-epoch", journal=path, winner_share=0.1)
+    assert verdict.name == "b" and verdict["b"].state == "winner" and verdict.over
+    assert verdict.pulls["b"] < 39 and verdict["last"].state == "failed"
+    assert "every remaining arm failed, so b, dropped before, is kept" in verdict.reason
+    assert "every arm that remained then failed. Selected" in verdict["b"].why
+    for same in (read_verdict(path), resume(path, learners, progress=False)):
+        assert same.summary() == verdict.summary()
 
 
 @pytest.mark.parametrize("policy", ["etc", "rest-sure", "rising-bandits", "auto"])

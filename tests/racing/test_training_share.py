@@ -163,7 +163,7 @@ BAD = [
     ({"trainings": 3, "budget": 10, "full_steps": 10}, "trainings=3 and budget=10, but trainings"),
     ({"trainings": 3, "horizon": 10, "full_steps": 10}, "trainings=3 and horizon=10"),
     ({"trainings": 3, "seconds": 10, "full_steps": 10}, "seconds=10: give exactly one budget"),
-    ({"trainings": 0, "full_steps": 10}, "trainings=0, but trainings must be above 0"),
+    ({"trainings": 0, "full_steps": 10}, "trainings=0, but trainings must be in"),
     ({"trainings": "two", "full_steps": 10}, "trainings='two', but trainings must be a number"),
     ({"budget": 30, "pulls_per_training": 5}, "pulls_per_training=5 needs trainings="),
     ({"trainings": 3, "full_steps": 10, "pulls_per_training": 0}, "pulls_per_training=0"),

@@ -418,9 +418,7 @@ def _about(page: RacePage) -> str:
         for values in (page.settings.items(), page.versions.items())
     ]
     columns = "".join(f"<table>{each}</table>" for each in lines)
-    resume = (
-        "This race kept no journal, so it cannot be resumed. Pass journal=... to keep one.</p>"
-    )
+    resume = "This race kept no journal and cannot be resumed. Pass journal=... to keep one.</p>"
     if page.resume_code is not None:
         again = "Get the trained winner again, or resume after an interruption:"
         resume = f"{again}</p><pre>{escape(page.resume_code)}</pre>"

@@ -103,7 +103,7 @@ class Driver:
                 self._seconds_left, grace, self.progress.mode != "silent",
             )
         )  # fmt: skip
-        self.watch = Stopwatch(self.race.elapsed)
+        self.watch = self.progress.watch = Stopwatch(self.race.elapsed)
         self.set_limits()
         self._repeat_latest()
 
@@ -128,7 +128,7 @@ class Driver:
 
     def run(self) -> None:
         """Race until the session is over."""
-        with first_ctrl_c() as pressed, self.progress.shown(self.clock):
+        with first_ctrl_c() as pressed, self.progress.shown():
             self._plan_ahead()
             while not self.session.over and (not self.runner.held or self.runner.busy):
                 for report in self.runner.work(self._orders()):
@@ -298,9 +298,8 @@ class Driver:
                 whole, deciding = whole_budget(pulls, self.settings.winner_share), pulls
             self.record(events.BudgetReplanned(whole, deciding, why))
         elif not session.over and clock.out_of_time(session):
-            self.record(
-                events.Stopped(f"{self.watch.elapsed:.3g} s of {clock.seconds:g} are over")
-            )
+            why = f"{self.watch.elapsed:.3g} s of {clock.seconds:g} are over"
+            self.record(events.Stopped(why))
 
     def _select_winner(self) -> None:
         """Select the best: what was reserved of the budget or of the time is its own."""

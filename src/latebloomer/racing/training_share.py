@@ -9,10 +9,10 @@ import inspect
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
-from math import ceil, inf
+from math import ceil
 from typing import Any, TypeVar
 
-from latebloomer.errors import SettingError, need_number, require
+from latebloomer.errors import SettingError, need_in, require
 from latebloomer.policies.plan_text import Description, counted, first_drop_text
 from latebloomer.racing.learner import Entry, Share, bare, seed_of
 from latebloomer.session.checked_inputs import listed
@@ -145,9 +145,7 @@ def units_of(
     shares = shares_of(learners, full_steps, pulls_per_training, seed)
     one = next(iter(shares.values())).pulls
     if trainings is not None:
-        need_number("trainings", trainings)
-        require(0 < trainings < inf, "trainings", trainings, "above 0",
-                "it is the budget, in full trainings of a learner")  # fmt: skip
+        need_in("trainings", trainings, "(0, inf)", "it is the budget, in full trainings")
         budget = max(1, round(trainings * one))
     require(horizon is None or horizon <= one, "horizon", horizon, f"at most {one}",
             "with full_steps= that is one full training")  # fmt: skip

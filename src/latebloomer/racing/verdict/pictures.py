@@ -83,7 +83,7 @@ def _curves_of(verdict: Verdict) -> dict[int, ThinnedCurve]:
 
 def _departures(verdict: Verdict) -> list[PageEvent]:
     """Return which learners left and why, the last first."""
-    left = [(one.left_at, one) for one in verdict.learners if one.left_at and not one.leads]
+    left = [(one.left_at, one) for one in verdict.learners if one.left_at]
     return [
         PageEvent(at, f"{one.name}: {one.why}", one.state == FAILED)
         for at, one in sorted(left, key=lambda pair: -pair[0])

@@ -12,7 +12,6 @@ import pickle
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +22,7 @@ from latebloomer.racing.journal.journal import near
 from latebloomer.racing.settings import rule_in, varying_settings
 from latebloomer.racing.verdict.history import Finding, Hindsight, History
 from latebloomer.session.events import FAILED
-from latebloomer.session.learner_view import LearnerView, ranked
+from latebloomer.session.learner_view import LearnerView, finite, ranked
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -242,7 +241,7 @@ class Verdict:
                 "certificate", "half_time", "late_bloomer", "pulls", "reason")  # fmt: skip
         return {name: getattr(self, name) for name in same} | {
             "selected": asdict(self.selected), "trained": asdict(self.trained),
-            "estimates": _finite(self.estimates),
+            "estimates": finite(self.estimates),
             "states": {a.name: a.state for a in self.learners},
             "why": {a.name: a.why for a in self.learners},
             "hindsight": {h.rule: h.pick for h in self.hindsight},
@@ -281,7 +280,7 @@ class Verdict:
         more = {"over": self.over, "unspent": self.unspent, "policy": self.policy,
                 "warnings": list(self.warnings), "journal": self.journal, "rows": self.rows()
                 }  # fmt: skip
-        return json.dumps(_finite(self.summary() | more), allow_nan=False)
+        return json.dumps(finite(self.summary() | more), allow_nan=False)
 
     def to_frame(self, index: str | Sequence[str] | None = None) -> Any:
         """Return the tidy table as a pandas data frame; `index` names columns to find rows by."""
@@ -316,15 +315,6 @@ class Verdict:
         from latebloomer.racing.verdict.pictures import page_data
 
         return race_cell(page_data(self))
-
-
-def _finite(value: Any) -> Any:
-    """Return the value with None for what JSON has no number for."""
-    if isinstance(value, dict):
-        return {name: _finite(one) for name, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(one) for one in value]
-    return None if isinstance(value, float) and not isfinite(value) else value
 
 
 SHOWN = 5  # learners in the short table: the best ones
@@ -366,12 +356,7 @@ def _table(shown: Sequence[LearnerView]) -> list[str]:
     """Return learners, one a line, below a header."""
     head = ("learner", "trained", "score", "forecast (trust)", f"estimate ({shown[0].rule})",
             "time", "outcome")  # fmt: skip
-    rows = [head, *(_cells(one) for one in shown)]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return [
-        "  ".join([f"  {name:<{widths[0]}}", *map(str.rjust, cells, widths[1:]), outcome])
-        for name, *cells, outcome in rows
-    ]
+    return [f"  {line}" for line in words.aligned([head, *map(_cells, shown)], "<>>>>><")]
 
 
 def _cells(one: LearnerView) -> tuple[str, ...]:
