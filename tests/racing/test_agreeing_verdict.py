@@ -57,7 +57,7 @@ def test_any_learner_can_be_had_again(verdict, capsys):
 def test_a_forecast_beyond_the_best_possible_score_is_explained(limits, explained):
     line = {"line": lambda: (0.3 + 0.012 * n for n in range(58)), "quick": LEARNERS["quick"]}
     said = str(quiet(line, 100, score_range=limits))
-    assert "forecast 1.3" in said and ("If 1 is the best possible score" in said) == explained
+    assert "forecast 1.4" in said and ("If 1 is the best possible score" in said) == explained
 
 
 @pytest.mark.parametrize("limits", [None, (None, 1), (0, 1)])
