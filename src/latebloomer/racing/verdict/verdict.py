@@ -326,7 +326,7 @@ def by_rank(verdict: Verdict) -> list[LearnerView]:
 
 
 def brief(verdict: Verdict, table: bool = True) -> str:
-    """Return the result first, in at most fourteen lines; the last names the place of the rest."""
+    """Return the result first, in at most fifteen lines; the last names the place of the rest."""
     lines = [verdict.sentence, *explanation(verdict)]
     if verdict.trained.pulls_after_selection:
         lines.append(f"{verdict.selected}. {verdict.trained}.")
