@@ -167,9 +167,8 @@ def _glance(log: SqliteLog) -> Glance:
 
 def _damage(file: Path, error: Exception) -> JournalError:
     entries, cause = intact_entries(file)
-    return schema.damage_error(
-        file, len(entries), pulls_in(entries), cause or one_line(str(error))
-    )
+    cause = cause or one_line(str(error))
+    return schema.damage_error(file, len(entries), pulls_in(entries), cause)
 
 
 def _open(file: Path, damaged: bool = False, brief: bool = False) -> SqliteLog:

@@ -228,11 +228,10 @@ def _may_be_journal(path: Path) -> bool:
         return False
     if path.suffix == ".db" or path.with_name(f"{path.name}-wal").exists():
         return True
-    try:
+    with suppress(errors.JournalError):
         files.need_journal(path)
-    except errors.JournalError:
-        return False
-    return True
+        return True
+    return False
 
 
 def written_at(path: Path) -> float:
