@@ -11,6 +11,7 @@ import json
 import pickle
 import shlex
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -228,6 +229,7 @@ class Verdict:
         """Return all that is known, with every reason and every warning."""
         shown = by_rank(self)
         lines = [self.sentence, *explanation(self), f"{self.selected}. {self.trained}."]
+        lines += _both_scores(self.learner)
         lines += [f"{words.as_sentence(self.reason)} {_policy(self)}", "", *_table(shown), ""]
         lines += [f"{one}." for one in shown]
         lines += ["", words.as_sentence(self.certificate)]
@@ -350,6 +352,15 @@ def _policy(verdict: Verdict) -> str:
     """Return which policy raced, and whether it was chosen by "auto"."""
     chosen, _, name = verdict.policy.rpartition(": ")
     return f"Policy: {name}, chosen by {chosen}." if chosen else f"Policy: {name}."
+
+
+def _both_scores(learner: Any) -> list[str]:
+    """Return the scores of averaged weights and of the model as trained, if a learner has both."""
+    with suppress(Exception):  # whatever an evaluation raises, the verdict is shown
+        if learner.averages:
+            own, average = (learner.last_scores[name] for name in ("model", "averaged_model"))
+            return [f"Last scores: {average:.6g} (averaged weights), {own:.6g} (as trained)."]
+    return []
 
 
 def _table(shown: Sequence[LearnerView]) -> list[str]:
