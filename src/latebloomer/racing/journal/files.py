@@ -214,7 +214,9 @@ def need_journal(file: Path) -> None:
     except sqlite3.DatabaseError:
         application = version = 0
     if application != schema.APPLICATION:
-        raise NotAJournal(f"{near(file)} is not a journal: another program wrote it. Check the path.")
+        raise NotAJournal(
+            f"{near(file)} is not a journal: another program wrote it. Check the path."
+        )
     if version != schema.VERSION:
         old = version < schema.VERSION
         way = "Start a new race in another file." if old else "Upgrade latebloomer."
