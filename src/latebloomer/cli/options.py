@@ -73,13 +73,13 @@ def number() -> Any:
 
 def choice(*words: str) -> Any:
     """Return an option that takes one of some words."""
-    return _checked(lambda value: value in words, " or ".join(words))
+    return _checked(lambda value: value in words, " or ".join(map(repr, words)))
 
 
 def _checked(holds: Callable[[Any], bool], needed: str) -> Any:
     def check(value: Any) -> Any:
         if value is not None and not holds(value):
-            raise typer.BadParameter(f"{value} must be {needed}.")
+            raise typer.BadParameter(f"{value!r} must be {needed}.")
         return value
 
     return typer.Option(callback=check)

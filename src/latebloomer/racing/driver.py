@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from math import inf
 from typing import Any, NoReturn
 
-from latebloomer._util.text import reason_of
+from latebloomer._util.text import reason_of, span_of_time
 from latebloomer.errors import Interrupted, JournalError, LearnerError
 from latebloomer.racing.checkpoints import saved_states
 from latebloomer.racing.journal import files
@@ -42,7 +42,7 @@ def first_ctrl_c() -> Iterator[list[int]]:
     def note(number: int, _: object) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
         pressed.append(number)
-        print_aside("\nStopping after the running pull. Ctrl-C again stops immediately.")
+        print_aside("\nStopping after the running pull. Ctrl-C again stops now and loses it.")
 
     if ours:
         signal.signal(signal.SIGINT, note)
@@ -367,7 +367,7 @@ class Driver:
             pulls, time = pulls + missing, time + missing * race.seconds[arm] / max(1, n)
         if not pulls:
             return "Every learner is restored from its checkpoint."
-        text = f"Retraining {pulls} pulls that no checkpoint covers (about {time:.3g} s)."
+        text = f"Retraining {pulls} pulls that no checkpoint covers (about {span_of_time(time)})."
         if away:
             text += (
                 f" The checkpoints of {away} learners are not in {states.storage}: if they are "

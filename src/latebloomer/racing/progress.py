@@ -312,13 +312,13 @@ def table(progress: Progress, size: ConsoleDimensions) -> Any:
     longest = max((len(words.one_line(one.name)) for one in rows), default=0)
     name = min(longest, words.NAME, max(12, room - 8))
     shown = Table(box=None, pad_edge=False)
-    for text in head:
+    for text in head:  # rich narrows the state first: cut numbers would say something else
         left = text in ("learner", "curve", "state")
-        shown.add_column(text, justify="left" if left else "right", no_wrap=True)
+        shown.add_column(text, justify="left" if left else "right", no_wrap=text != "state")
     lines = _rows(progress, rows[:most], max(6, min(WIDTH, room - name)), seconds)
     for one, (first, *others) in zip(rows[:most], lines, strict=True):
-        cells = [words.shortened(first, name), *others]
-        shown.add_row(*map(Text, cells), style=STYLE.get(one.state, ""))  # no markup, no emoji
+        texts = (Text(cell, no_wrap=True) for cell in (words.shortened(first, name), *others))
+        shown.add_row(*texts, style=STYLE.get(one.state, ""))  # no markup, no emoji
     more = [Text(f"... {len(rows) - most} more", style="dim")] if len(rows) > most else []
     title = words.shortened(words.one_line(_title(progress)), size.width)
     return Group(Text(title, style="italic"), shown, *more)

@@ -189,9 +189,8 @@ def plan_in_words(plan: Description, rule: str, aside: int = 0, one: int | None 
         if phase.arms is None:
             text = f"{phase.pulls} pulls one by one, each to the learner with the highest estimate"
         said.append(text)
-    if len(said) > SHOWN:
-        more = len(said) - SHOWN
-        said = [*said[: SHOWN - 2], f"{more} more phase{'s' * (more > 1)}", *said[-2:]]
+    if len(said) > SHOWN + 1:  # a single phase takes no more room than its count
+        said = [*said[: SHOWN - 2], f"{len(said) - SHOWN} more phases", *said[-2:]]
     if plan.policy.decides_after_sweeps():
         said[-1] += ", dropping learners that cannot win after every sweep"
     if aside:

@@ -191,7 +191,7 @@ class LearnerView:
         word = "gain" if change >= 0 else "fall"  # of a loss
         return (
             f"{said}, so {share} of the forecast {word} counts: {self.name} was at "
-            f"{seen.level:.3g}, with a forecast {word} of {abs(change):.3g} by pull {seen.at:g}"
+            f"{seen.level:.3g}, with a forecast {word} of {abs(change):.3g} by pull {seen.at:,.0f}"
         )
 
     def row(self) -> dict[str, Any]:

@@ -64,7 +64,7 @@ def listed_race(path: Path) -> ListedRace | None:
     sizes = written_at(path), own, _folder_bytes(_checkpoints(path))
     try:
         found = files.glance(path)
-    except files.Foreign:
+    except files.NotAJournal:
         return None
     except files.Blank as error:
         return ListedRace(str(path), EMPTY, *sizes, wrong=str(error))
@@ -247,7 +247,7 @@ def newest_journal(folder: Place = RACES) -> Path:
     for path in reversed(journal_files(folder)):
         try:
             files.read(path, brief=True).close()
-        except (files.Blank, files.Foreign):
+        except (files.Blank, files.NotAJournal):
             continue
         except errors.JournalError:
             pass  # damaged or unreadable: opening it raises the reason

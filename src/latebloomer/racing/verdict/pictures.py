@@ -143,9 +143,10 @@ def _plot_curves(
             ax.plot([pulls[-1], made.at], [scores[-1], tip], ":", color=color, linewidth=1.3)
         if one.arm in colors:
             ends.append((tip, shortened(one.name, 28), color))
+    reach = max(made.at if (made := fan_of(one)) else one.pulls for one in learners)
     ax.axvline(verdict.horizon, color="0.4", linewidth=0.9, zorder=0)
-    ax.set(xlabel="pulls (dotted: forecast to the horizon)", ylabel="score",
-           xlim=(0, verdict.horizon))  # fmt: skip
+    ax.set(xlabel="pulls (dotted: discounted forecast)", ylabel="score",
+           xlim=(0, reach))  # fmt: skip
     ax.grid(True, axis="y", color="0.92", linewidth=0.6)
     label_ends(ax, ends)
 

@@ -11,6 +11,7 @@ import json
 import pickle
 import shlex
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -176,7 +177,7 @@ class Verdict:
 
     def curve(self, name: str) -> list[float]:
         """Return a learner's scores, pull by pull."""
-        return self.history.by_arm[self.history.names.index(name)].tolist()
+        return self.history.by_arm[self[name].arm].tolist()
 
     @property
     def policy(self) -> str:
@@ -206,9 +207,7 @@ class Verdict:
         LearnerError
             The verdict was read from a journal alone, without the learners.
         """
-        if name not in self.pulls:
-            raise UnknownName(f"name={name!r} is not a learner of this race: {list(self.pulls)}")
-        if name == self.name and self.learner is not None:
+        if self[name].name == self.name and self.learner is not None:
             return self.learner
         if self.loader is None:
             raise LearnerError(
@@ -218,7 +217,10 @@ class Verdict:
         return self.loader(name)
 
     def __getitem__(self, name: str) -> LearnerView:
-        return next(one for one in self.learners if one.name == name)
+        for one in self.learners:
+            if one.name == name:
+                return one
+        raise UnknownName(f"name={name!r} is not a learner of this race: {list(self.pulls)}")
 
     def __str__(self) -> str:
         return brief(self)
@@ -227,10 +229,9 @@ class Verdict:
         """Return all that is known, with every reason and every warning."""
         shown = by_rank(self)
         lines = [self.sentence, *explanation(self), f"{self.selected}. {self.trained}."]
+        lines += _both_scores(self.learner)
         lines += [f"{words.as_sentence(self.reason)} {_policy(self)}", "", *_table(shown), ""]
-        for one in shown:
-            why = f"{one.why}. {one.remark}" if one.remark else one.why
-            lines.append(f"{one.name}: {why}.")
+        lines += [f"{one}." for one in shown]
         lines += ["", words.as_sentence(self.certificate)]
         lines += [f"{rival}." for rival in self.hindsight]
         lines += [f"Warning: {warning}." for warning in self.warnings]
@@ -327,7 +328,7 @@ def by_rank(verdict: Verdict) -> list[LearnerView]:
 
 
 def brief(verdict: Verdict, table: bool = True) -> str:
-    """Return the result first, in at most fourteen lines; the last names the place of the rest."""
+    """Return the result first, in at most fifteen lines; the last names the place of the rest."""
     lines = [verdict.sentence, *explanation(verdict)]
     if verdict.trained.pulls_after_selection:
         lines.append(f"{verdict.selected}. {verdict.trained}.")
@@ -351,6 +352,15 @@ def _policy(verdict: Verdict) -> str:
     """Return which policy raced, and whether it was chosen by "auto"."""
     chosen, _, name = verdict.policy.rpartition(": ")
     return f"Policy: {name}, chosen by {chosen}." if chosen else f"Policy: {name}."
+
+
+def _both_scores(learner: Any) -> list[str]:
+    """Return the scores of averaged weights and of the model as trained, if a learner has both."""
+    with suppress(Exception):  # whatever an evaluation raises, the verdict is shown
+        if learner.averages:
+            own, average = (learner.last_scores[name] for name in ("model", "averaged_model"))
+            return [f"Last scores: {average:.6g} (averaged weights), {own:.6g} (as trained)."]
+    return []
 
 
 def _table(shown: Sequence[LearnerView]) -> list[str]:
@@ -410,17 +420,30 @@ def standing(one: LearnerView, horizon: int) -> str:
 
 
 def explanation(verdict: Verdict) -> list[str]:
-    """Return why a learner with a higher last score was not kept, and how to train it further."""
+    """Return why a learner with a better last score was not kept, and how to train it further.
+
+    A forecast beyond the best possible score is explained too.
+    """
     best, other = verdict[verdict.name], highest(verdict)
+    beyond = _beyond(verdict, best, other)
     if other.leads:
-        return []
+        return beyond
     when = "when it was dropped" if other.left_at else "but was not selected"
     at = f" at {other.trained}" if other.trained != best.trained else ""
     numbers = f"{other.score:.4g}"
     if other.forecast is not None and other.forecast.trust:
         numbers += f", forecast {other.forecast.score:.4g}"
-    text = f"{other.name} scored higher {when}{at}: {numbers}.{_why(verdict, best, other)}"
-    return [text, *filter(None, [verdict.advice])]
+    text = f"{other.name} scored better {when}{at}: {numbers}.{_why(verdict, best, other)}"
+    return [*beyond, text, *filter(None, [verdict.advice])]
+
+
+def _beyond(verdict: Verdict, best: LearnerView, other: LearnerView) -> list[str]:
+    sign = verdict.history.sign
+    limit = (verdict.settings.get("score_range") or (0, 1))[sign > 0]  # the usual one, if unknown
+    if limit is None or not sign * other.score <= sign * limit < sign * best.forecast_score:
+        return []
+    fast = f"the forecast only means that {best.name} was still improving fast"
+    return [f"If {limit:g} is the best possible score, {fast}."]
 
 
 def _why(verdict: Verdict, best: LearnerView, other: LearnerView) -> str:
