@@ -277,15 +277,6 @@ def test_where_neither_can_be_written_both_are_said(run, tmp_path, full_disk):
     assert kinds == ["OutputError", "LearnerError"]
 
 
-@pytest.mark.parametrize("out", ["none/race.html", "race.db", "."])
-def test_a_report_is_written_or_one_is_told_why_not(run, tmp_path, out):
-    run("race", "mine:learners", "--budget", 40, "--quiet")
-    before = (tmp_path / "race.db").read_bytes()
-    ran = run("report", "race.db", "--out", out)
-    assert ran.exit_code == 2 and ran.stderr.startswith("OutputError: ")
-    assert ran.stderr.count("\n") == 1 and (tmp_path / "race.db").read_bytes() == before
-
-
 def change_row(path, what="score = 0.5", row="30"):
     with sqlite3.connect(path) as db:
         db.execute(f"UPDATE events SET {what} WHERE id = {row}")

@@ -1,36 +1,16 @@
 """Races that are given more: a larger budget, another horizon, newcomers."""
 
-import json
-import random
-
 import pytest
 from toys import rows
 
 from latebloomer import LocalRunner, race, read_verdict, resume
 from latebloomer.errors import BudgetError, LearnerError, SettingError
+from latebloomer.racing.runners.runner_contract import Rising
 from latebloomer.session.events import Extended, Joined, Restored
 
 
-class Saves:
-    """Deterministic, with state that only a checkpoint carries."""
-
-    def __init__(self, seed, best=1.0, slow=9.0):
-        self.best, self.slow, self.n, self.rng = best, slow, 0, random.Random(seed)
-
-    def pull(self):
-        self.n += 1
-        return self.best * self.n / (self.n + self.slow) + self.rng.gauss(0, 0.01)
-
-    def save(self, folder):
-        (folder / "state.json").write_text(json.dumps([self.n, self.rng.getstate()]))
-
-    def load(self, folder):
-        self.n, (version, state, gauss) = json.loads((folder / "state.json").read_text())
-        self.rng.setstate((version, tuple(state), gauss))
-
-
 def of(best, slow):
-    return lambda seed: Saves(seed, best, slow)
+    return lambda: Rising(best, slow)
 
 
 LEARNERS = {"late": of(1.0, 40.0), "a": of(0.7, 5.0), "b": of(0.6, 2.0), "c": of(0.5, 1.0)}

@@ -31,14 +31,6 @@ def test_a_late_bloomer_is_named_as_one():
     assert f"Late bloomer: {verdict.half_time} led at half-time." in verdict.sentence
 
 
-def test_every_dropped_arm_has_its_numbers():
-    out = [arm for arm in quiet(FIVE, 600).learners if arm.state == "dropped"]
-    assert len(out) == 4
-    for arm in out:
-        numbers = f"estimate {arm.estimate:.6g}, versus"
-        assert f"dropped at race pull {arm.left_at}: {numbers}" in arm.why
-
-
 def test_a_function_with_a_seed_is_given_one_by_its_name():
     seen = {}
 

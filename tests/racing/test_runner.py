@@ -1,9 +1,10 @@
 """What a runner that works in parallel relies on."""
 
 import random
-from itertools import count
+from functools import partial
 
 import pytest
+import toys
 from toys import rows
 
 from latebloomer import race, read_verdict, resume
@@ -31,17 +32,7 @@ class Scrambled(LocalRunner):
         yield from super().work({arm: orders[arm]})
 
 
-def curve(slow, best, fail=None, end=None):
-    def scores(seed):
-        rng = random.Random(seed)
-        for n in count(1) if end is None else range(1, end):
-            if n == fail:
-                raise RuntimeError("boom")
-            yield best * n / (n + slow) + rng.gauss(0, 0.01)
-
-    return scores
-
-
+curve = partial(toys.curve, noise=0.01)
 FOUR = {"a": curve(30, 1.0), "b": curve(5, 0.8), "c": curve(1, 0.7), "d": curve(9, 0.6)}
 TROUBLED = FOUR | {"fails": curve(3, 0.5, fail=9), "ends": curve(3, 0.55, end=8)}
 

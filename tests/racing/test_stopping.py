@@ -5,6 +5,7 @@ from itertools import islice, pairwise
 import numpy as np
 import pytest
 from scipy import stats
+from toys import curve
 
 from latebloomer import Session, race, read_verdict, resume
 from latebloomer.errors import SettingError
@@ -14,19 +15,8 @@ from latebloomer.racing.stopping import StopWhenSure, certificate_of, looks
 from latebloomer.racing.verdict.history import BENDS_UP, FALLS, PLATEAU, Finding
 from latebloomer.session.events import Stopped
 
-
-def learner(best, speed, noise=0.01):
-    def scores(seed):
-        rng, n = np.random.default_rng(seed), 0
-        while True:
-            n += 1
-            yield best * n / (n + speed) + noise * rng.normal()
-
-    return scores
-
-
-CLEAR = {"a": learner(0.5, 3), "b": learner(0.9, 3), "c": learner(0.4, 2)}
-CLOSE = {"a": learner(0.5, 3, 0.3), "b": learner(0.5, 3, 0.3)}
+CLEAR = {"a": curve(3, 0.5, 0.01), "b": curve(3, 0.9, 0.01), "c": curve(2, 0.4, 0.01)}
+CLOSE = {"a": curve(3, 0.5, 0.3), "b": curve(3, 0.5, 0.3)}
 
 
 def run(learners=CLEAR, budget=2000, journal=None, **settings):
@@ -102,7 +92,7 @@ def test_the_winner_is_trained_on_with_what_was_set_aside(tmp_path, cut):
 
 
 def test_by_the_clock_the_time_is_reported():
-    slow = {name: learner(best, 1, 1e-4) for name, best in (("a", 0.9), ("b", 0.1))}
+    slow = {name: curve(1, best, 1e-4) for name, best in (("a", 0.9), ("b", 0.1))}
     for horizon in (None, 200):
         verdict = run(slow, None, seconds=600, horizon=horizon, callbacks=[end_at(2000)])
         if horizon is not None:

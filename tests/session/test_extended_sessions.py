@@ -1,6 +1,7 @@
 """Sessions that are given more: a larger budget, another horizon, newcomers."""
 
 import pickle
+from itertools import combinations_with_replacement
 
 import pytest
 from hypothesis import given
@@ -13,6 +14,7 @@ from latebloomer.session import events
 from latebloomer.session.session import Session
 
 BUDGET = 60
+LEAVING = (events.FAILED, events.FINISHED)
 
 
 def extend(session, budget, horizon=None, revive=True):
@@ -237,14 +239,7 @@ def test_arms_handed_out_before_are_not_awaited_any_more():
 
 
 @pytest.mark.parametrize("policy", ["etc", "rising-bandits", "rest-sure", "hybrid"])
-@pytest.mark.parametrize(
-    "kinds",
-    [
-        (events.FAILED, events.FAILED),
-        (events.FAILED, events.FINISHED),
-        (events.FINISHED, events.FINISHED),
-    ],
-)
+@pytest.mark.parametrize("kinds", [*combinations_with_replacement(LEAVING, 2)])
 @pytest.mark.parametrize("revive", [True, False])
 def test_a_session_whose_arms_have_left_can_be_extended(policy, kinds, revive):
     session = play(Session(policy, 2, BUDGET), 12)

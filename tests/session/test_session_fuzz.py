@@ -6,16 +6,9 @@ from math import inf, isfinite, nan
 from random import Random
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, settings, stateful
 from hypothesis import strategies as st
-from hypothesis.stateful import (
-    RuleBasedStateMachine,
-    initialize,
-    invariant,
-    precondition,
-    rule,
-    run_state_machine_as_test,
-)
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 import latebloomer as lb
 from latebloomer import errors
@@ -37,11 +30,8 @@ SETTINGS = {
     "r-sr": st.builds(
         lb.RisingSR, window=windows, leftover=st.sampled_from(["survivor", "unspent"])
     ),
-    "rr": st.builds(lb.RoundRobin),
     "rr-sw": st.builds(lb.RoundRobinWindow, window=windows),
     "ucb-e": st.builds(lb.UCBE, exploration=sizes),
-    "sr": st.builds(lb.SuccessiveRejects),
-    "prob-1": st.builds(lb.ProbOne),
     "etc": st.builds(lb.ExploreThenCommit, **power_law),
     "rest-sure": st.builds(lb.RestSure, **power_law),
     "sh": st.builds(
@@ -147,9 +137,8 @@ class Calls(RuleBasedStateMachine):
     def tell_what_was_not_handed_out(self, data, reward):
         others = sorted(set(range(len(self.session.names))) - set(self.session.ask_phase()))
         if others:
-            self.refused(
-                errors.TellError, self.session.tell, data.draw(st.sampled_from(others)), reward
-            )
+            other = data.draw(st.sampled_from(others))
+            self.refused(errors.TellError, self.session.tell, other, reward)
 
     @rule(batch=bad_batches)
     def ask_for_a_bad_batch(self, batch):
@@ -220,9 +209,5 @@ QUICK = ("r-sr", "foresight", "r-ucbe", "rest-sure", "prob-1")  # one of each ki
 )
 def test_random_calls_meet_nothing_but_our_errors(name):
     machine = type(f"Calls_{name}", (Calls,), {"policies": POLICIES[name]})
-    run_state_machine_as_test(
-        machine,
-        settings=settings(
-            max_examples=12, stateful_step_count=20, suppress_health_check=list(HealthCheck)
-        ),
-    )
+    how = settings(max_examples=12, stateful_step_count=20, suppress_health_check=[*HealthCheck])
+    stateful.run_state_machine_as_test(machine, settings=how)
