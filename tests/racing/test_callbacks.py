@@ -19,9 +19,8 @@ def run(budget=60, learners=LEARNERS, **settings):
     return quiet(learners, budget, **settings)
 
 
-def test_every_event_comes_once_in_order_and_is_in_the_journal(tmp_path):
+def test_every_event_comes_once_in_order_and_is_in_the_journal(path):
     heard = []
-    path = tmp_path / "race.db"
     run(journal=path, winner_share=0.3, callbacks=[lambda event, view: heard.append(event)])
     assert isinstance(heard[0], Began) and isinstance(heard[-1], Ended)
     assert sum(isinstance(event, ScoreReported) for event in heard) == 60
@@ -46,12 +45,11 @@ def test_the_view_shows_the_race_as_it_stands_after_the_event():
     assert [count for _, _, count in seen] == sorted({count for _, _, count in seen})
 
 
-def test_a_callback_can_stop_the_race(tmp_path):
+def test_a_callback_can_stop_the_race(path):
     def enough(event, view):
         if view.spent == 20:
             view.stop("good enough")
 
-    path = tmp_path / "race.db"
     verdict = run(journal=path, winner_share=0.5, callbacks=[enough])
     assert verdict.spent == 20 and verdict.over
     assert verdict.reason == "stopped after 20 of 60 pulls: good enough"

@@ -64,8 +64,7 @@ def test_what_comes_back_is_announced_before_it_is_paid(tmp_path, capsys):
     assert said.index("Extending") < said.index("Resumed at pull 60 of 150")
 
 
-def test_without_checkpoints_the_cost_is_announced(tmp_path, capsys):
-    path = tmp_path / "race.db"
+def test_without_checkpoints_the_cost_is_announced(path, capsys):
     first = run(path)
     resume(path, LEARNERS, budget=150)
     line = next(x for x in capsys.readouterr().err.splitlines() if "Extending" in x)
@@ -79,8 +78,7 @@ def test_dropped_learners_are_saved_where_checkpoints_are_asked_for(tmp_path):
     assert saved == {i: arm.pulls for i, arm in enumerate(first.learners)}
 
 
-def test_survivors_alone(tmp_path):
-    path = tmp_path / "race.db"
+def test_survivors_alone(path):
     first = run(path, 60, horizon=200)
     more = resume(path, LEARNERS, budget=100, revive=False, progress=False)
     assert more.name == first.name and more.spent == 100
@@ -99,8 +97,7 @@ def test_the_horizon_moves_where_it_is_given_and_the_verdict_says_what_is_not_cl
     assert "the certificate covers all counts of pulls" in warning
 
 
-def test_the_same_call_again_only_resumes(tmp_path, cut):
-    path = tmp_path / "race.db"
+def test_the_same_call_again_only_resumes(path, cut):
     run(path)
     cut(20, lambda: resume(path, LEARNERS, budget=150, add=NEW, progress=False))
     more = resume(path, LEARNERS, budget=150, add=NEW, progress=False)
@@ -111,8 +108,7 @@ def test_the_same_call_again_only_resumes(tmp_path, cut):
     assert dict(rows(path, query)) == {"Extended": 1, "Joined": 1}
 
 
-def test_it_can_be_extended_again_and_again(tmp_path):
-    path = tmp_path / "race.db"
+def test_it_can_be_extended_again_and_again(path):
     run(path, 40, horizon=500)
     for budget in (50, 80, 81, 150):
         verdict = resume(path, LEARNERS, budget=budget, progress=False)
@@ -120,8 +116,7 @@ def test_it_can_be_extended_again_and_again(tmp_path):
     assert read_verdict(path).summary() == verdict.summary()
 
 
-def test_a_race_with_a_delivered_winner_names_it_again(tmp_path):
-    path = tmp_path / "race.db"
+def test_a_race_with_a_delivered_winner_names_it_again(path):
     first = run(path, 60, winner_share=0.3, horizon=300)
     assert first.trained.pulls_after_selection == 18
     more = resume(path, LEARNERS, budget=160, progress=False)
@@ -130,29 +125,25 @@ def test_a_race_with_a_delivered_winner_names_it_again(tmp_path):
     assert read_verdict(path).summary() == more.summary()
 
 
-def test_a_race_that_a_callback_stopped_goes_on(tmp_path):
-    path = tmp_path / "race.db"
+def test_a_race_that_a_callback_stopped_goes_on(path):
     stopped = run(path, callbacks=[lambda e, view: view.spent == 20 and view.stop("enough")])
     assert stopped.spent == 20
     assert resume(path, LEARNERS, budget=60, progress=False).spent == 60
 
 
-def test_policies_that_decide_every_pull_go_on_with_all_arms(tmp_path):
-    path = tmp_path / "race.db"
+def test_policies_that_decide_every_pull_go_on_with_all_arms(path):
     race(LEARNERS, 60, journal=path, progress=False, policy="r-ucbe", horizon=100)
     more = resume(path, LEARNERS, budget=120, add=NEW, progress=False)
     assert more.spent == 120 and more.pulls["new"] >= 4
 
 
-def test_it_works_with_a_process_for_each_learner(tmp_path):
-    path = tmp_path / "race.db"
+def test_it_works_with_a_process_for_each_learner(path):
     run(path, runner="isolated")
     more = resume(path, LEARNERS, budget=90, progress=False)
     assert more.spent == 90 and more.learner.n == more.pulls[more.name]
 
 
-def test_a_newcomer_catches_up_and_may_win(tmp_path):
-    path = tmp_path / "race.db"
+def test_a_newcomer_catches_up_and_may_win(path):
     run(path)
     more = resume(path, LEARNERS, budget=200, add=NEW, progress=False)
     four = race({**LEARNERS, **NEW}, 200, journal=None, progress=False, policy="r-sr", horizon=60)
@@ -193,8 +184,7 @@ BAD = [
 
 
 @pytest.mark.parametrize("more, error, text", BAD)
-def test_what_cannot_be_is_said_and_nothing_is_changed(tmp_path, more, error, text):
-    path = tmp_path / "race.db"
+def test_what_cannot_be_is_said_and_nothing_is_changed(path, more, error, text):
     run(path)
     before = contents(path)
     with pytest.raises(error) as said:

@@ -27,9 +27,8 @@ DEATHS = {
 
 
 @pytest.mark.parametrize("what", DEATHS)
-def test_a_learner_that_dies_has_failed_and_the_race_goes_on(tmp_path, what):
+def test_a_learner_that_dies_has_failed_and_the_race_goes_on(path, what):
     die, text = DEATHS[what]
-    path = tmp_path / "race.db"
     learners = GOOD | {"odd": acts(3, die, 0.2)}
     verdict = race(learners, 40, journal=path, progress=False, runner="isolated")
     assert verdict.spent == 40 and verdict.name == "a"

@@ -28,8 +28,7 @@ def created(names):
     return Created("race", SETTINGS.as_dict(), tuple(names))
 
 
-def test_pulls_settings_versions_and_verdict_can_be_read_with_any_sqlite_tool(tmp_path):
-    path = tmp_path / "race.db"
+def test_pulls_settings_versions_and_verdict_can_be_read_with_any_sqlite_tool(path):
     verdict = run(path, seed=3, policy="r-sr")
     pulls = rows(path, "SELECT t, arm, n, score, seconds, at FROM pulls ORDER BY t")
     assert [pull[0] for pull in pulls] == list(range(1, 41))
@@ -78,8 +77,7 @@ def test_the_policy_is_rebuilt_from_the_journal(name):
     assert Settings.from_dict(stored) == settings
 
 
-def test_two_processes_cannot_race_on_one_journal(tmp_path):
-    path = tmp_path / "race.db"
+def test_two_processes_cannot_race_on_one_journal(path):
     journal = journals.create(path, created(LEARNERS))
     journal.append(Began(process_name(), versions()))
     code = "import sys; from latebloomer.racing.journal import files; files.reopen(sys.argv[1])"
@@ -92,8 +90,7 @@ def test_two_processes_cannot_race_on_one_journal(tmp_path):
     journals.reopen(path).close()
 
 
-def test_a_journal_without_a_pull_makes_way(tmp_path):
-    path = tmp_path / "race.db"
+def test_a_journal_without_a_pull_makes_way(tmp_path, path):
     journals.create(path, created("xyz")).close()
     assert run(path).spent == 40
     stopped = tmp_path / "stopped.db"
@@ -127,8 +124,7 @@ def test_files_that_are_no_journal_are_told_apart(tmp_path):
 @pytest.mark.parametrize(
     "version, way", [(2, "Start a new race in another file"), (99, "Upgrade latebloomer")]
 )
-def test_a_journal_of_another_format_is_refused_in_one_sentence(tmp_path, version, way):
-    path = tmp_path / "race.db"
+def test_a_journal_of_another_format_is_refused_in_one_sentence(path, version, way):
     run(path)
     change(path, f"PRAGMA user_version = {version}")
     before = path.read_bytes()
@@ -174,8 +170,7 @@ def test_a_folder_that_is_missing_or_read_only_is_said_at_the_start(tmp_path):
             run("/proc/self/race.db")
 
 
-def test_full_durability_waits_for_the_disk(tmp_path):
-    path = tmp_path / "race.db"
+def test_full_durability_waits_for_the_disk(path):
     run(JournalFile(path, durability="full"))
     for again, waits in [(path, 2), (JournalFile(path), 1), (path, 1)]:  # FULL, NORMAL
         with closing(journals.reopen(again)) as journal:
@@ -189,8 +184,7 @@ KEPT = {"a": saves(0.9), "b": saves(0.7)}
 
 
 @pytest.mark.parametrize("changed", [False, True])
-def test_resume_repeats_only_what_is_not_in_the_newest_checkpoint(tmp_path, changed):
-    path = tmp_path / "race.db"
+def test_resume_repeats_only_what_is_not_in_the_newest_checkpoint(path, changed):
     verdict = race(KEPT, 50, journal=path, progress=False, runner=LocalRunner(checkpoint_every=10))
     if changed:
         ((saved,),) = rows(path, "SELECT folder FROM checkpoints WHERE arm = 0")

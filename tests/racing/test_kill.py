@@ -238,9 +238,8 @@ def test_a_race_killed_anywhere_resumes_to_the_same_journal_and_verdict(tmp_path
     assert len([way for way, pulls in killed if way == 2 and pulls >= NAMED_AT]) >= 2
 
 
-def test_a_race_killed_twice_still_ends_the_same(tmp_path, cut):
+def test_a_race_killed_twice_still_ends_the_same(tmp_path, cut, path):
     """A resume that is cut short is no different from a race that is."""
-    path = tmp_path / "race.db"
     whole = race(LEARNERS, 90, journal=tmp_path / "whole.db", progress=False)
     cut(20, lambda: race(LEARNERS, 90, journal=path, progress=False))
     for more in (1, 34):

@@ -69,10 +69,9 @@ def is_same(few, calm):
 @pytest.mark.parametrize("policy", ["r-sr", "auto", "sh", "rr", "sr"])
 @pytest.mark.parametrize("max_in_memory", [1, 2, 5])
 @pytest.mark.parametrize("learners", [LEARNERS, ODD])
-def test_the_verdict_is_the_same_with_few_in_memory(policy, max_in_memory, learners, tmp_path):
+def test_the_verdict_is_the_same_with_few_in_memory(policy, max_in_memory, learners, path):
     calm = run(learners, policy=policy)
     most_alive()
-    path = tmp_path / "race.db"
     limited = LocalRunner(max_in_memory=max_in_memory)
     few = run(learners, policy=policy, runner=limited, journal=path)
     assert most_alive() <= max_in_memory and is_same(few, calm)
@@ -88,8 +87,7 @@ def test_it_goes_with_other_settings(settings):
     assert most_alive() <= 2 and is_same(few, calm) and few.learner.n == few.pulls[few.name]
 
 
-def test_a_learner_makes_its_pulls_of_a_phase_in_a_row(tmp_path):
-    path = tmp_path / "race.db"
+def test_a_learner_makes_its_pulls_of_a_phase_in_a_row(path):
     run(LEARNERS, journal=path, runner=LocalRunner(max_in_memory=1))
     arms = [arm for (arm,) in rows(path, "SELECT arm FROM pulls ORDER BY t")]
     saves = len(rows(path, "SELECT id FROM events WHERE kind = 'Saved'"))

@@ -57,8 +57,7 @@ ODD = {
 
 
 @pytest.mark.parametrize("what", ODD)
-def test_it_is_that_learners_failure_and_the_race_goes_on(tmp_path, what):
-    path = tmp_path / "race.db"
+def test_it_is_that_learners_failure_and_the_race_goes_on(path, what):
     learners = GOOD | {"odd": lambda: Learner(ODD[what])}
     verdict = race(learners, 40, journal=path, progress=False)
     assert verdict.spent == 40 and verdict.name == "a"
@@ -85,9 +84,8 @@ def test_an_exit_is_a_warning_in_a_save_and_a_failure_while_a_learner_is_built(t
 NAMES = ["net[relu]", "net[tanh]", "[/bold]", ":smile:", "bell\x07", "red\x1b[31m", "half\udc80"]
 
 
-def test_names_are_shown_as_they_are_without_control_characters(tmp_path, capfd):
+def test_names_are_shown_as_they_are_without_control_characters(path, capfd):
     learners = {name: rising(0.1 * (k + 1)) for k, name in enumerate(NAMES)}
-    path = tmp_path / "race.db"
     verdict = race(learners, 100, journal=path)
     assert verdict.name in NAMES and read_verdict(path).summary() == verdict.summary()
     said = capfd.readouterr().err

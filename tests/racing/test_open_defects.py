@@ -18,12 +18,11 @@ needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 GOOD = {"a": curve(5, 0.9), "b": curve(5, 0.7), "c": curve(5, 0.5)}
 
 
-def test_a_stop_that_a_kill_has_lost_is_requested_again_on_resume(tmp_path, cut):
+def test_a_stop_that_a_kill_has_lost_is_requested_again_on_resume(path, cut):
     def enough(event, view):
         if isinstance(event, ScoreReported) and view.spent == 20:
             view.stop("good enough")
 
-    path = tmp_path / "race.db"
     cut(20, lambda: quiet(GOOD, 60, journal=path, callbacks=[enough]))
     assert resume(path, GOOD, progress=False, callbacks=[enough]).spent == 20
 
@@ -100,8 +99,7 @@ def test_races_leave_no_thread_file_or_process_behind(tmp_path):
     assert in_use() == before
 
 
-def test_a_race_that_appears_while_another_is_started_is_resumed(tmp_path, monkeypatch):
-    path = tmp_path / "race.db"
+def test_a_race_that_appears_while_another_is_started_is_resumed(path, monkeypatch):
     looked = run_race.asked.holds_race
 
     def looked_just_before_the_other_began(journal):
@@ -115,12 +113,11 @@ def test_a_race_that_appears_while_another_is_started_is_resumed(tmp_path, monke
     assert verdict.spent == 20
 
 
-def test_a_huge_exception_text_is_stored_by_its_ends(tmp_path):
+def test_a_huge_exception_text_is_stored_by_its_ends(path):
     def huge():
         raise RuntimeError(f"begins {'x' * 3_000_000} ends")
         yield 0.0
 
-    path = tmp_path / "race.db"
     quiet(GOOD | {"huge": huge}, 20, journal=path)
     found = rows(path, "SELECT * FROM events WHERE kind IN ('PullFailed', 'LearnerLeft')")
     longest = max((cell for row in found for cell in row if isinstance(cell, str)), key=len)

@@ -112,8 +112,7 @@ def test_the_winner_can_be_pickled_or_one_is_told_why_not(tmp_path):
 
 
 @pytest.mark.parametrize("form", ["save", "report"])
-def test_a_verdict_does_not_overwrite_its_journal(tmp_path, form):
-    path = tmp_path / "race.db"
+def test_a_verdict_does_not_overwrite_its_journal(path, form):
     verdict = quiet({"a": Counter(1.0), "b": Counter()}, 20, journal=path)
     with pytest.raises(errors.OutputError, match=r"the journal and the file to write are both"):
         getattr(verdict, form)(path)
@@ -129,8 +128,7 @@ def test_a_finished_race_gives_its_verdict_again_and_its_winner_if_there_are_lea
     assert again.learner.n == verdict.learner.n and seen.learner is None
 
 
-def test_learners_of_another_race_are_refused(tmp_path):
-    path = tmp_path / "race.db"
+def test_learners_of_another_race_are_refused(path):
     quiet({"a": Counter(), "b": Counter()}, 20, journal=path)
     with pytest.raises(
         errors.JournalMismatch, match="race: learner b is missing; learner c is new"
@@ -138,11 +136,10 @@ def test_learners_of_another_race_are_refused(tmp_path):
         resume(path, {"a": Counter(), "c": Counter()})
 
 
-def test_a_policy_of_ones_own_is_handed_in_again(tmp_path):
+def test_a_policy_of_ones_own_is_handed_in_again(path):
     class Mine(RisingSR):
         pass
 
-    path = tmp_path / "race.db"
     verdict = quiet(FIVE, 100, policy=Mine(), journal=path)
     with pytest.raises(errors.JournalMismatch, match=r"not a policy of this library: pass it as"):
         resume(path, FIVE)
@@ -327,8 +324,7 @@ def test_an_object_without_checkpoint_is_pulled_again_as_it_is():
     assert verdict["hiccup"].state == "winner" and hiccup.n == verdict.pulls["hiccup"] + 1
 
 
-def test_when_all_fail_each_reason_is_said_and_again_on_resume(tmp_path):
-    path = tmp_path / "race.db"
+def test_when_all_fail_each_reason_is_said_and_again_on_resume(path):
     learners = {"a": failing(3, ValueError("bad a")), "b": failing(1, KeyError("bad b"))}
     for call in (
         lambda: quiet(learners, 30, journal=path, runner=LocalRunner(retries=0)),
@@ -343,8 +339,7 @@ def test_when_all_fail_each_reason_is_said_and_again_on_resume(tmp_path):
         assert any("Traceback" in note for note in caught.value.__notes__)
 
 
-def test_when_the_last_learner_in_the_race_fails_a_dropped_one_is_kept(tmp_path):
-    path = tmp_path / "race.db"
+def test_when_the_last_learner_in_the_race_fails_a_dropped_one_is_kept(path):
     learners = {"a": curve(4, 0.3), "b": curve(4, 0.4), "last": failing(40, ValueError("bad"))}
     verdict = quiet(learners, 120, policy="i-epoch", journal=path, winner_share=0.1)
     assert verdict.name == "b" and verdict["b"].state == "winner" and verdict.over
@@ -356,10 +351,9 @@ def test_when_the_last_learner_in_the_race_fails_a_dropped_one_is_kept(tmp_path)
 
 
 @pytest.mark.parametrize("policy", ["etc", "rest-sure", "rising-bandits", "auto"])
-def test_a_race_whose_learners_have_all_ended_has_a_verdict(policy, tmp_path):
+def test_a_race_whose_learners_have_all_ended_has_a_verdict(policy, path):
     shapes = {"worse": (0.5, 4), "best": (0.9, 4), "longer": (0.6, 6)}
     learners = {name: curve(2, best, end=end) for name, (best, end) in shapes.items()}
-    path = tmp_path / "race.db"
     verdict = quiet(learners, 90, policy=policy, journal=path)
     assert verdict.name == "best" and verdict.pulls == {"worse": 4, "best": 4, "longer": 6}
     assert read_verdict(path).name == resume(path, learners, progress=False).name == "best"
@@ -425,8 +419,7 @@ def gone(seed):
     yield 0.0
 
 
-def test_a_learner_that_cannot_be_brought_back_stops_the_resume_and_harms_nothing(tmp_path, cut):
-    path = tmp_path / "race.db"
+def test_a_learner_that_cannot_be_brought_back_stops_the_resume_and_harms_nothing(path, cut):
     cut(5, lambda: quiet(TWO, 40, journal=path))
     with pytest.raises(errors.LearnerError, match=r"Could not restore learner 'b' to its 2 pulls"):
         resume(path, TWO | {"b": gone}, progress=False)
@@ -454,9 +447,8 @@ def test_scores_that_differ_when_trained_again_are_said():
     assert verdict.curve("drifting")[:5] == [1, 2, 3, 4, 5]  # the recorded scores count
 
 
-def test_a_range_of_scores_bounds_what_is_said_of_a_learner(tmp_path):
+def test_a_range_of_scores_bounds_what_is_said_of_a_learner(path):
     learners = {"a": curve(2, 0.9), "b": curve(2, 0.8), "c": curve(2, 0.7)}
-    path = tmp_path / "race.db"
     verdict = quiet(learners, 60, journal=path, score_range=(0, 1), horizon=500)
     assert all(0 <= arm.lower <= 1 and 0 <= arm.upper <= 1 for arm in verdict.learners)
     assert read_verdict(path).summary() == verdict.summary()

@@ -97,8 +97,7 @@ def test_it_keeps_the_contract_of_runners(ray):
 
 
 @pytest.mark.parametrize("policy", ["r-ucbe", "ucb-e:exploration=1", "prob-1"])
-def test_index_policies_keep_several_arms_busy(ray, tmp_path, policy):
-    path = tmp_path / "race.db"
+def test_index_policies_keep_several_arms_busy(ray, path, policy):
     verdict = run(LEARNERS, 90, path, RayRunner(batch=2), policy=policy)
     assert verdict.spent == 90 and read_verdict(path).summary() == verdict.summary()
     first = "kind = 'BatchIssued' AND NOT json_extract(data, '$.more')"

@@ -105,9 +105,8 @@ def test_rows_before_one_that_was_changed_are_kept_as_they_were(tmp_path, whole,
     assert again.summary() == summary and pulls < 299
 
 
-def test_a_damaged_definition_costs_no_pull(tmp_path, whole):
+def test_a_damaged_definition_costs_no_pull(tmp_path, whole, path):
     summary, data = whole
-    path = tmp_path / "race.db"
     path.write_bytes(data.replace(b"CREATE VIEW pulls", b"??????????? pulls"))  # old copies too
     with pytest.raises(JournalError, match=r"is damaged after event \d+ .*`latebloomer repair "):
         read_verdict(path)
@@ -124,8 +123,7 @@ def test_a_full_disk_leaves_no_half_of_a_repair(tmp_path, whole, monkeypatch):
     assert not list(tmp_path.glob("new.db*"))
 
 
-def test_a_sound_journal_is_not_written_again_also_after_a_kill(tmp_path, cut):
-    path = tmp_path / "race.db"
+def test_a_sound_journal_is_not_written_again_also_after_a_kill(tmp_path, cut, path):
     cut(100, lambda: run(path, 600))
     copy = tmp_path / "copy"
     copy.mkdir()
@@ -175,9 +173,8 @@ db.close()
 """
 
 
-def test_a_look_at_a_race_of_the_same_process_does_not_end_its_locks(tmp_path):
+def test_a_look_at_a_race_of_the_same_process_does_not_end_its_locks(path):
     """Else another program, as the last to leave the file, removes the -wal under the race."""
-    path = tmp_path / "race.db"
     with closing(files.create(path, Created("race", {}, ("a", "b")))):
         files.read(path).close()
         subprocess.run([sys.executable, "-c", CLIENT, path], check=True)
@@ -243,8 +240,7 @@ def test_a_repair_that_was_killed_can_be_repeated(tmp_path):
 
 
 @pytest.mark.parametrize("kept", [100, 1024, 2048])
-def test_repair_is_recommended_only_where_it_recovers_something(tmp_path, kept):
-    path = tmp_path / "race.db"
+def test_repair_is_recommended_only_where_it_recovers_something(path, kept):
     run(path)
     size = path.stat().st_size
     path.write_bytes(path.read_bytes()[:kept] + bytes(size - kept))
@@ -282,8 +278,7 @@ def lose(path, how):
 
 
 @pytest.mark.parametrize("how", ["deleted", "replaced"])
-def test_it_is_noticed_and_all_that_is_known_is_in_a_new_file(tmp_path, how):
-    path = tmp_path / "race.db"
+def test_it_is_noticed_and_all_that_is_known_is_in_a_new_file(tmp_path, how, path):
     whole = run(tmp_path / "whole.db", 80)
     losing = LEARNERS | {"a": acts(4, lambda: lose(path, how))}
     verdict = race(losing, 80, journal=path, progress=False)
@@ -295,8 +290,7 @@ def test_it_is_noticed_and_all_that_is_known_is_in_a_new_file(tmp_path, how):
     assert resume(rescued, LEARNERS, progress=False).summary() == whole.summary()
 
 
-def test_checkpoints_move_along(tmp_path):
-    path = tmp_path / "race.db"
+def test_checkpoints_move_along(path):
 
     class Loses(Saves):
         def pull(self):
@@ -372,8 +366,7 @@ def test_a_checksum_depends_on_every_cell_and_on_the_row_before():
         assert len(seen) == 6
 
 
-def test_a_stale_lock_is_no_lock_and_one_is_given_back_if_a_journal_fails(tmp_path, monkeypatch):
-    path = tmp_path / "race.db"
+def test_a_stale_lock_is_no_lock_and_one_is_given_back(tmp_path, monkeypatch, path):
     Path(f"{path}.lock").touch()
     assert run(path).spent == 40
     other = tmp_path / "other.db"
@@ -392,8 +385,7 @@ def test_a_stale_lock_is_no_lock_and_one_is_given_back_if_a_journal_fails(tmp_pa
     assert run(path).spent == 40
 
 
-def test_drafts_of_killed_processes_are_swept_on_resume(tmp_path, cut):
-    path = tmp_path / "race.db"
+def test_drafts_of_killed_processes_are_swept_on_resume(path, cut):
     given = {"a": saves(0.9), "b": saves(0.7)}
     saving = LocalRunner(checkpoint_every=4)
     cut(30, lambda: race(given, 60, journal=path, progress=False, runner=saving))

@@ -60,8 +60,7 @@ def test_a_winner_is_trained_on_by_any_runner(tmp_path, policy):
 
 @pytest.mark.parametrize("policy", ["r-sr", "r-ucbe", "prob-1"])
 @pytest.mark.parametrize("batch", [1, 3])
-def test_batches_and_phases_survive_an_interruption(tmp_path, cut, policy, batch):
-    path = tmp_path / "race.db"
+def test_batches_and_phases_survive_an_interruption(path, cut, policy, batch):
     how = {"policy": policy, "journal": path, "runner": Scrambled(1, batch), "progress": False}
     cut(77, lambda: race(TROUBLED, 150, **how))
     assert read_verdict(path).spent == 77

@@ -80,8 +80,7 @@ SHARES += [(policy, "jumps", 0.3) for policy in ("auto", "r-sr", "r-ucbe")]
 
 
 @pytest.mark.parametrize("policy, pace, winner_share", SHARES)
-def test_the_winner_has_its_share_of_the_time(time, policy, pace, winner_share, tmp_path):
-    path = tmp_path / "race.db"
+def test_the_winner_has_its_share_of_the_time(time, policy, pace, winner_share, path):
     learners = {str(k): time.learner(PACES[pace](k), 0.5 + k / 20) for k in range(6)}
     given = {"seconds": 600, "winner_share": winner_share, "policy": policy, "journal": path}
     verdict = quiet(learners, **given)
@@ -194,9 +193,8 @@ def test_learners_that_fail_or_end_do_not_stop_the_clock(time):
 
 
 @pytest.mark.parametrize("winner_share", [0.0, 0.5])
-def test_a_finished_race_is_given_more_time_in_total(time, tmp_path, winner_share):
+def test_a_finished_race_is_given_more_time_in_total(time, path, winner_share):
     learners = time.many(4)
-    path = tmp_path / "race.db"
     first = quiet(learners, seconds=300, winner_share=winner_share, journal=path)
     time.now += 10_000  # the machine was off
     verdict = resume(path, learners, seconds=900, progress=False)
@@ -207,9 +205,8 @@ def test_a_finished_race_is_given_more_time_in_total(time, tmp_path, winner_shar
     assert again.summary() == verdict.summary()  # the same call again changes nothing
 
 
-def test_an_unfinished_race_is_given_more_time_and_a_new_learner(time, tmp_path, cut):
+def test_an_unfinished_race_is_given_more_time_and_a_new_learner(time, path, cut):
     learners = time.many(4)
-    path = tmp_path / "race.db"
     cut(100, lambda: quiet(learners, seconds=300, journal=path))
     new = {"new": time.learner(lambda n: 1.0, 2.0)}
     cut(200, lambda: resume(path, learners | new, seconds=900, progress=False))

@@ -52,9 +52,8 @@ def test_without_a_journal_there_is_nothing_to_watch():
         race(LEARNERS, 40, journal=None, watch=True)
 
 
-def test_the_page_is_there_and_outlives_the_race(tmp_path, capsys):
+def test_the_page_is_there_and_outlives_the_race(path, capsys):
     pytest.importorskip("starlette")
-    path = tmp_path / "race.db"
     race(LEARNERS, 40, journal=path, progress=False)
     child = start_watching(path)
     try:

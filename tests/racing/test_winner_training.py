@@ -160,8 +160,7 @@ def changes(path):
 
 
 @pytest.mark.parametrize("policy", ["auto", "r-sr", "r-ucbe", "sh", "rest-sure"])
-def test_a_race_spends_its_budget_and_says_both(policy, tmp_path):
-    path = tmp_path / "race.db"
+def test_a_race_spends_its_budget_and_says_both(policy, path):
     verdict = quiet(winner_share=0.4, policy=policy, journal=path)
     assert verdict.spent == sum(verdict.pulls.values()) == verdict.budget == 600
     assert verdict.selected.name == verdict.name and verdict.selected.estimate == verdict.estimate
@@ -183,8 +182,7 @@ def test_naming_half_time_and_hindsight_are_those_of_the_race_without_delivery()
 
 
 @pytest.mark.parametrize("winner_share", [0.0, 0.3])
-def test_both_are_in_everything_that_is_shown_or_kept(tmp_path, winner_share):
-    path = tmp_path / "race.db"
+def test_both_are_in_everything_that_is_shown_or_kept(path, winner_share):
     verdict = quiet(winner_share=winner_share, journal=path)
     for line in (str(verdict.selected), str(verdict.trained)):
         assert line in verdict.details() and line in page(verdict)
@@ -274,8 +272,7 @@ def test_a_small_budget_is_judged_without_what_is_kept():
     assert any(text in warning for warning in quiet(40, winner_share=0.5).warnings)
 
 
-def test_a_naming_that_the_rule_would_not_make_is_refused(tmp_path):
-    path = tmp_path / "race.db"
+def test_a_naming_that_the_rule_would_not_make_is_refused(tmp_path, path):
     quiet(winner_share=0.4, journal=path)
     opened = files.read(path)
     first, *others = [entry.event for entry in opened.read()]
@@ -316,8 +313,7 @@ def test_the_table_says_who_is_trained_on():
     assert row.rstrip().endswith("trained further")
 
 
-def test_looking_before_the_naming_tells_the_budgets_apart(tmp_path, cut):
-    path = tmp_path / "race.db"
+def test_looking_before_the_naming_tells_the_budgets_apart(path, cut):
     cut(100, lambda: quiet(winner_share=0.4, journal=path))
     seen = read_verdict(path)
     assert seen.reason == "500 of 600 pulls left, 240 of them for the winner"

@@ -43,11 +43,6 @@ def run(path, budget=400, **settings):
     return race(LEARNERS, budget, journal=path, progress=False, **settings)
 
 
-@pytest.fixture
-def path(tmp_path):
-    return tmp_path / "race.db"
-
-
 def contents(folder):
     """All files but SQLite's notes on readers."""
     files = [file for file in folder.iterdir() if file.name != "cut.db-shm"]
