@@ -6,6 +6,7 @@ from importlib import import_module
 from importlib.util import find_spec
 
 import numpy as np
+import pandas
 import pytest
 from libraries import ends_as_if_never_killed, is_exact, library, refuses, two_classes
 from sklearn.base import clone
@@ -25,7 +26,13 @@ KINDS = {"xgboost": XGBoostLearner, "lightgbm": LightGBMLearner, "catboost": Cat
 PARAMS = {
     "xgboost": {"objective": "binary:logistic", "nthread": 1, "seed": 3, "eta": 0.1},
     "lightgbm": {"objective": "binary", "num_threads": 1, "seed": 3, "min_data_in_leaf": 5},
-    "catboost": {"loss_function": "Logloss", "thread_count": 1, "random_seed": 3, "depth": 3},
+    "catboost": {
+        "loss_function": "Logloss",
+        "thread_count": 1,
+        "random_seed": 3,
+        "depth": 3,
+        "allow_writing_files": False,
+    },
 }
 AUC = {"xgboost": "auc", "lightgbm": "auc", "catboost": "AUC"}
 LOSS = {"xgboost": "logloss", "lightgbm": "binary_logloss", "catboost": "Logloss"}
@@ -323,7 +330,13 @@ ROUNDS = 12
 PLAIN = {
     "xgboost": {"n_estimators": ROUNDS, "n_jobs": 1, "random_state": 3},
     "lightgbm": {"n_estimators": ROUNDS, "n_jobs": 1, "random_state": 3, "min_child_samples": 5},
-    "catboost": {"iterations": ROUNDS, "thread_count": 1, "random_seed": 3},
+    "catboost": {
+        "iterations": ROUNDS,
+        "thread_count": 1,
+        "random_seed": 3,
+        "logging_level": "Silent",
+        "allow_writing_files": False,
+    },
 }
 DART = {"xgboost": {"booster": "dart"}, "lightgbm": {"boosting_type": "dart"}}
 PREFIX = {"xgboost": "XGB", "lightgbm": "LGBM", "catboost": "CatBoost"}
@@ -343,12 +356,47 @@ def search(estimator, depths, **settings):
     return RaceRandomSearchCV(estimator, space, **asked)
 
 
-def test_without_sampling_pulls_are_one_long_training_bit_for_bit(name):
-    pulled, whole = searched(booster(name)), searched(booster(name))
-    assert pulled.full_steps == ROUNDS
-    assert [pulled.pull(steps=k) for k in (1, 4, 2, 5)][-1] == whole.pull(steps=ROUNDS)
-    assert np.array_equal(pulled.model.predict_proba(X), whole.model.predict_proba(X))
-    assert type(pulled.model) is type(booster(name))
+def squares(labels, predictions, sample_weight):
+    return (predictions - labels) * sample_weight, sample_weight
+
+
+WEIGHTS = np.linspace(0.1, 1, len(X))
+BINS = np.digitize(X[:, 0], [-0.5, 0.5])
+TABLE = pandas.DataFrame({"x": X[:, 1], "c": pandas.Categorical.from_codes(BINS, list("uvw"))})
+OTHER_ROWS = {  # features, targets, weights, settings
+    "two classes": (X, Y, None, {}),
+    "three classes": (X, BINS, WEIGHTS, {}),
+    "categories": (TABLE, Y, None, {"xgboost": {"enable_categorical": True}}),
+    "objective": (X, Y * 1.0, WEIGHTS, {"objective": squares}),
+    "names of classes": (
+        X,
+        np.array(["a", "b"])[Y],
+        None,
+        {"lightgbm": {"class_weight": "balanced"}},
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", OTHER_ROWS)
+def test_without_sampling_pulls_are_the_librarys_own_training_bit_for_bit(name, kind):
+    if (name, kind) in (
+        ("xgboost", "names of classes"),
+        ("catboost", "categories"),
+        ("catboost", "objective"),
+    ):
+        pytest.skip(f"{name} has no such estimator")
+    rows, target, weights, more = OTHER_ROWS[kind]
+    regresses = kind == "objective"
+    own = booster(name, *["Regressor"] * regresses, **(more if regresses else more.get(name, {})))
+    given = {"validation": (rows, target), "sample_weight": weights, "random_state": 0}
+    pulled = SklearnLearner(own, rows, target, **given)
+    for steps in (1, 4, 2, 5):
+        pulled.pull(steps=steps)
+    assert type(pulled.model) is type(own) and pulled.full_steps == ROUNDS
+    own.fit(rows, target, sample_weight=weights)
+    method = "predict" if regresses else "predict_proba"
+    assert np.array_equal(getattr(pulled.model, method)(rows), getattr(own, method)(rows))
+    assert np.array_equal(pulled.model.predict(rows), own.predict(rows))
 
 
 @pytest.mark.parametrize("more", [{}, SAMPLED, DART], ids=["plain", "sampled", "dart"])
@@ -374,8 +422,6 @@ def test_the_winner_is_the_librarys_own_training_on_all_rows(name):
     sampled = booster(name, **SAMPLED[name])
     found = search(sampled, [2, 4, 6], trainings=3).fit(X, Y)
     own = clone(sampled).set_params(**found.best_params_)
-    if name == "catboost":
-        own.set_params(logging_level="Silent", allow_writing_files=False)
     own.fit(X, Y)
     assert type(found.best_estimator_) is type(own)
     assert np.array_equal(found.predict_proba(X_TEST), own.predict_proba(X_TEST))
