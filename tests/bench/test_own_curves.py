@@ -31,7 +31,7 @@ def only(folder, **settings):
 
 
 LEARNERS = {
-    "xyz"[arm]: lambda curve=curve: iter(curve.tolist()) for arm, curve in enumerate(CURVES)
+    name: lambda own=own: iter(own.tolist()) for name, own in zip("xyz", CURVES, strict=True)
 }
 
 

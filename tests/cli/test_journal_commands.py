@@ -49,7 +49,7 @@ def test_a_file_that_is_there(run, tmp_path):
     new = raced(run, "--journal", "mine.db", "--if-exists", "new", "--quiet")
     assert "Journal: mine-2.db" in new.stdout
     wrong = run("race", "mine.py:kept", "--budget", 40, "--if-exists", "never")
-    assert wrong.exit_code == 2 and "'--if-exists': never must be error or" in wrong.stderr
+    assert wrong.exit_code == 2 and "'--if-exists': 'never' must be 'error' or" in wrong.stderr
 
 
 def test_races_are_listed(run, tmp_path):

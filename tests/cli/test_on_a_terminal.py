@@ -41,9 +41,8 @@ def terminal(tmp_path):
         termios.tcsetwinsize(slave, (30, 80))
         known = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "FORCE_COLOR")}
         environ = known | {"TERM": "xterm", "PYTHONPATH": os.pathsep.join(sys.path)} | variables
-        child = subprocess.Popen(
-            words, stdin=slave, stdout=slave, stderr=slave, cwd=tmp_path, env=environ
-        )
+        streams = dict.fromkeys(("stdin", "stdout", "stderr"), slave)
+        child = subprocess.Popen(words, **streams, cwd=tmp_path, env=environ)
         os.close(slave)
         said = b"".join(pieces(master))
         assert child.wait() == 0, said
@@ -64,9 +63,8 @@ def pieces(terminal):
 
 @pytest.mark.parametrize("learners, budget", [("few", 300), ("many", 4000)])
 def test_a_race_is_brief_and_says_nothing_twice(terminal, learners, budget):
-    said = terminal(
-        *COMMAND, f"mine.py:{learners}", "--budget", str(budget), "--winner-share", "0.2"
-    )
+    words = ["--budget", str(budget), "--winner-share", "0.2"]
+    said = terminal(*COMMAND, f"mine.py:{learners}", *words)
     before, _, rest = said.partition("\x1b[?25l")  # the table hides the cursor
     _, _, after = rest.rpartition("\x1b[?25h")
     assert len(before.splitlines()) <= 6 and before.startswith("Racing ")

@@ -88,7 +88,5 @@ def test_a_value_that_an_option_cannot_have_is_an_error_that_names_it(
     ran = run(command, *CALLS[command], option, value)
     assert isinstance(ran.exception, SystemExit) and ran.exit_code == 2, ran.exception
     assert option in ran.stderr and "Traceback" not in ran.stderr
-    made = {
-        path.name: path.read_bytes() for path in tmp_path.glob("*.*") if path.suffix != ".lock"
-    }
-    assert made == before
+    left = (path for path in tmp_path.glob("*.*") if path.suffix != ".lock")
+    assert {path.name: path.read_bytes() for path in left} == before

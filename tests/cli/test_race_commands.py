@@ -226,9 +226,7 @@ BAD_PATHS = [
 @pytest.mark.parametrize("option", ["--report", "--save"])
 @pytest.mark.parametrize("command", ["race", "resume"])
 @pytest.mark.parametrize("path, text", BAD_PATHS)
-def test_where_nothing_can_be_written_is_said_before_the_race(
-    run, tmp_path, option, command, path, text
-):
+def test_a_bad_path_is_said_before_the_race(run, tmp_path, option, command, path, text):
     (tmp_path / "folder").mkdir()
     words = ["race", "mine:learners", "--budget", 40]
     if command == "resume":
@@ -257,9 +255,7 @@ FULL = [
 
 
 @pytest.mark.parametrize("full, other, command", FULL)
-def test_a_file_that_cannot_be_written_does_not_cost_the_other(
-    run, tmp_path, full_disk, full, other, command
-):
+def test_a_full_disk_does_not_cost_the_other_file(run, tmp_path, full_disk, full, other, command):
     (tmp_path / full).write_text("an old one")
     end = full_disk(full)
     ran = run("race", "mine:learners", "--budget", 40, *BOTH)
@@ -366,9 +362,7 @@ def one_bare():
 """
 
 
-def test_bare_generators_are_refused_at_their_first_pull_where_the_winner_is_to_be_saved(
-    run, tmp_path
-):
+def test_bare_generators_are_refused_where_the_winner_is_to_be_saved(run, tmp_path):
     (tmp_path / "generators.py").write_text(GENERATORS)
     ran = run("race", "generators:bare", "--budget", 40, "--save", "w.pkl", "--quiet")
     assert ran.exit_code == 2 and not (tmp_path / "w.pkl").exists()

@@ -54,6 +54,12 @@ def is_exact(build, pulls=2):
     assert check.saves and check.exact, str(check)
 
 
+def same_weights(one, other):
+    """Two models of PyTorch or Keras have the same weights bit for bit."""
+    pairs = zip(one.state_dict().values(), other.state_dict().values(), strict=True)
+    return all(np.array_equal(mine.cpu(), its.cpu()) for mine, its in pairs)
+
+
 def ends_as_if_never_killed(file, learners, folder, *words, pulls=9):
     """Race `learners(*words)`, kill the same race after 9 pulls, resume it, compare all of it."""
     whole = race(learners(*words), BUDGET, journal=folder / "whole.db", runner=RUNNER, **SETTINGS)

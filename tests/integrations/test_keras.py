@@ -3,7 +3,7 @@
 import os
 
 import pytest
-from libraries import is_exact, library, refuses, two_classes
+from libraries import is_exact, library, refuses, same_weights, two_classes
 
 from latebloomer.errors import LearnerError, SettingError
 from latebloomer.integrations.keras import KerasLearner
@@ -16,14 +16,14 @@ TRAIN, VALID = two_classes(120)
 FITTING = {"batch_size": 32}
 
 
-def net(width=4, dropout=0.0, schedule=0.02, seed=1):
+def net(width=4, dropout=0.0, schedule=0.02, seed=1, **more):
     torch.set_num_threads(1)
     keras.utils.set_random_seed(seed)
     layers = [keras.layers.Dense(width, "relu"), keras.layers.BatchNormalization()]
     layers += [keras.layers.Dropout(dropout)] if dropout else []
     model = keras.Sequential([keras.Input((6,)), *layers, keras.layers.Dense(2, "softmax")])
     loss = "sparse_categorical_crossentropy"
-    model.compile(keras.optimizers.Adam(schedule), loss, metrics=["accuracy"])
+    model.compile(keras.optimizers.Adam(schedule, **more), loss, metrics=["accuracy"])
     return model
 
 
@@ -47,11 +47,34 @@ def test_many_pulls_are_one_long_fit_bit_for_bit():
     assert learner(full_steps=3, dropout=0.3).pull(steps=4) == -whole["val_loss"][-1]
 
 
+EMA = {"use_ema": True, "ema_momentum": 0.9}
+
+
+def test_the_optimizer_s_average_is_scored_and_does_not_change_the_training():
+    data = {"validation_data": VALID, "verbose": 0, **FITTING}
+    plain = net()
+    own = plain.fit(*TRAIN, epochs=3, **data).history["val_loss"]
+    whole, swap = net(**EMA), keras.callbacks.SwapEMAWeights()  # it ends with averaged weights
+    losses = whole.fit(*TRAIN, epochs=3, callbacks=[swap], **data).history["val_loss"]
+    new, one = learner(**EMA), learner(**EMA)
+    assert new.evaluate() == learner().evaluate() and same_weights(new.averaged_model, new.model)
+    assert [-one.pull(), -one.pull(), -one.pull()] == losses
+    assert same_weights(one.model, plain) and same_weights(one.averaged_model, whole)
+    assert one.last_scores == {"model": -own[-1], "averaged_model": -losses[-1]}
+    assert same_weights(one.model, plain)  # also after the average was scored and copied
+    one.model.fit(*TRAIN, **data)  # Keras' own `fit` ends with averaged weights again
+    assert same_weights(one.model, one.averaged_model)
+
+
 def cosine():
     return keras.optimizers.schedules.CosineDecay(0.05, decay_steps=30)
 
 
-@pytest.mark.parametrize("more", [dict, lambda: {"dropout": 0.4}, lambda: {"schedule": cosine()}])
+MORE = [dict, lambda: {"dropout": 0.4}, lambda: {"schedule": cosine()}]
+AVERAGED = [lambda: EMA, lambda: EMA | {"ema_overwrite_frequency": 3}]
+
+
+@pytest.mark.parametrize("more", MORE + AVERAGED)
 def test_a_resumed_learner_is_the_same_bit_for_bit(more):
     is_exact(lambda: learner(**more()))
 
@@ -72,6 +95,5 @@ def test_what_is_wrong_is_said_in_one_line():
     said = r"'val_auc' is not reported. Reported are: accuracy, "
     refuses(LearnerError, said, learner("val_auc").pull)
     refuses(SettingError, "epochs is given to fit by", made, net(), TRAIN, VALID, epochs=3)
-    averaging = net()
-    averaging.optimizer.use_ema = True
-    refuses(SettingError, "use_ema replaces the weights", made, averaging, TRAIN, VALID)
+    swap = {"callbacks": [keras.callbacks.SwapEMAWeights()]}
+    refuses(SettingError, "SwapEMAWeights is given to fit by", made, net(), TRAIN, VALID, **swap)

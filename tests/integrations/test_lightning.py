@@ -3,7 +3,7 @@
 import logging
 
 import pytest
-from libraries import is_exact, library, refuses, two_classes
+from libraries import is_exact, library, refuses, same_weights, two_classes
 
 from latebloomer.errors import LearnerError, SettingError
 from latebloomer.integrations.lightning import QUIET, LightningLearner
@@ -19,28 +19,16 @@ FULL = 20
 
 
 class Net(lightning.LightningModule):
-    average = None
-
-    def __init__(self, width=8, average=False):
+    def __init__(self, width=8):
         super().__init__()
         layers = torch.nn.Linear(6, width), torch.nn.ReLU(), torch.nn.Dropout(0.3)
         self.layers = torch.nn.Sequential(*layers, torch.nn.Linear(width, 2))
-        if average:  # as docs/limits.md describes it
-            own = torch.optim.swa_utils.get_ema_multi_avg_fn(0.9)
-            self.average = torch.optim.swa_utils.AveragedModel(self.layers, multi_avg_fn=own)
-
-    def on_train_batch_end(self, *_):
-        if self.average is not None:
-            self.average.update_parameters(self.layers)
-
-    def loss(self, batch, layers):
-        return torch.nn.functional.cross_entropy(layers(batch[0]), batch[1])
 
     def training_step(self, batch, number):
-        return self.loss(batch, self.layers)
+        return torch.nn.functional.cross_entropy(self.layers(batch[0]), batch[1])
 
     def validation_step(self, batch, number):
-        self.log("val_loss", self.loss(batch, self.average or self.layers))
+        self.log("val_loss", self.training_step(batch, number))
 
     def configure_optimizers(self):
         optimizer = torch.optim.AdamW(self.parameters(), lr=0.01)
@@ -59,34 +47,63 @@ def loaders():
 SETTINGS = {"accelerator": "cpu"}
 
 
-def learner(width=8, seed=1, average=False, **more):
+def averaging(**more):
+    return lightning.pytorch.callbacks.EMAWeightAveraging(decay=0.9, **more)
+
+
+def learner(width=8, seed=1, **more):
     torch.set_num_threads(1)
     torch.manual_seed(seed)
-    return LightningLearner(
-        Net(width, average), *loaders(), **{"full_steps": FULL} | SETTINGS | more
-    )
+    return LightningLearner(Net(width), *loaders(), **{"full_steps": FULL} | SETTINGS | more)
 
 
 def learners():
     return {"narrow": lambda seed: learner(2, seed), "wide": lambda seed: learner(16, seed)}
 
 
-def test_many_pulls_are_one_long_fit_bit_for_bit():
-    """The schedule among them: it is that of the full training in every pull."""
-    losses, one = [], learner(full_steps=4)
+def one_fit(*callbacks):
+    """Return the losses of one long `fit` and the module after it."""
     torch.manual_seed(1)
+    losses, module = [], Net()
     watch = lightning.pytorch.callbacks.LambdaCallback(
         on_validation_end=lambda trainer, _: losses.append(trainer.callback_metrics["val_loss"])
     )
-    trainer = lightning.Trainer(max_epochs=4, callbacks=[watch], **QUIET, **SETTINGS)
-    trainer.fit(Net(), *loaders())
+    own = {"max_epochs": 4, "callbacks": [*callbacks, watch]}
+    lightning.Trainer(**own, **QUIET, **SETTINGS).fit(module, *loaders())
+    return losses, module
+
+
+def test_many_pulls_are_one_long_fit_bit_for_bit():
+    """The schedule among them: it is that of the full training in every pull."""
+    (losses, _), one = one_fit(), learner(full_steps=4)
     assert [-one.pull(), -one.pull(), -one.pull(steps=2)] == [losses[0], losses[1], losses[3]]
     refuses(StopIteration, "", one.pull)
+    assert one.averaged_model is None and set(one.last_scores) == {"model"}
 
 
-@pytest.mark.parametrize("average", [False, True])
+def test_lightning_s_average_is_scored_and_does_not_change_the_training(tmp_path):
+    shared = averaging()  # by learners, each of which has its own average
+    one, other = (learner(full_steps=4, callbacks=shared) for _ in range(2))
+    (plain, raw), (losses, average) = one_fit(), one_fit(averaging())
+    assert one.averaged_model is None and one.evaluate() == learner().evaluate()
+    scores = [-one.pull(), -other.pull(), -one.pull(), -one.pull(steps=2)]
+    assert scores == [losses[0], losses[0], losses[1], losses[3]]
+    assert same_weights(one.model, raw) and same_weights(one.averaged_model, average)
+    last = {"model": -plain[3], "averaged_model": -losses[3]}
+    assert one.last_scores == last and one.evaluate() == -losses[3]
+    for place in ("first", "again"):  # the second right after a load
+        (tmp_path / place).mkdir()
+        one.save(tmp_path / place)
+        one.load(tmp_path / place)
+        assert same_weights(one.model, raw) and same_weights(one.averaged_model, average)
+
+
+AVERAGES = [{}, {"update_starting_at_epoch": 1}, {"update_every_n_steps": 3}]
+
+
+@pytest.mark.parametrize("average", [None, *AVERAGES], ids=str)
 def test_a_resumed_learner_is_the_same_bit_for_bit(average):
-    is_exact(lambda: learner(average=average))
+    is_exact(lambda: learner(callbacks=None if average is None else averaging(**average)))
 
 
 def test_it_can_be_saved_before_its_first_pull_and_a_data_module_brings_both_loaders(tmp_path):
@@ -110,7 +127,5 @@ def test_what_is_wrong_is_said_in_one_line():
     refuses(LearnerError, "module must be a LightningModule", made, 3, *loaders(), full_steps=3)
     refuses(SettingError, "max_epochs follows from full_steps=20", learner, max_epochs=3)
     refuses(SettingError, "full_steps must be a whole number", learner, full_steps=None)
-    average = lightning.pytorch.callbacks.WeightAveraging()
-    refuses(SettingError, "WeightAveraging replaces the", learner, callbacks=[average])
     said = r"'val_auc' is not reported. Reported are: val_loss"
     refuses(LearnerError, said, learner(metric="val_auc").pull)

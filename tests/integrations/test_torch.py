@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from libraries import is_exact, library, refuses, two_classes
 
-from latebloomer import check_learner
+from latebloomer import check_learner, race
 from latebloomer.errors import LearnerError, SettingError
 from latebloomer.integrations.torch import TorchLearner
 
@@ -202,6 +202,15 @@ def test_the_score_is_that_of_an_exponential_moving_average_of_the_weights():
     assert score == -loss_of(one.averaged_model) == one.evaluate()
     assert one.last_scores == {"model": -loss_of(plain.model), "averaged_model": score}
     assert plain.averaged_model is None and set(plain.last_scores) == {"model"}
+
+
+def test_the_details_of_a_verdict_show_the_scores_of_both_models():
+    verdict = race({"a": averaged, "b": averaged}, 6, journal=None, progress=False)
+    scores = [f"{verdict.learner.last_scores[name]:.6g}" for name in ("averaged_model", "model")]
+    line = "\nLast scores: {} (averaged weights), {} (as trained).\n".format(*scores)
+    assert line in verdict.details() and scores[0] != scores[1]
+    verdict.learner._metric = None  # so that it cannot be evaluated
+    assert "Last scores" not in verdict.details()
 
 
 @pytest.mark.parametrize("more", [{}, {"norm": True}, {"norm": True, "batches": 3}], ids=str)

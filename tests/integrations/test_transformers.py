@@ -3,7 +3,7 @@
 import os
 
 import pytest
-from libraries import is_exact, library, refuses
+from libraries import is_exact, library, refuses, same_weights
 
 from latebloomer import check_learner, race
 from latebloomer.errors import LearnerError, SettingError
@@ -52,8 +52,8 @@ def trainer(folder="unused", seed=1, epochs=4, width=16, lora=False, **more):
     )
 
 
-def learner(metric="loss", every=None, **more):
-    return HuggingFaceLearner(trainer(**more), metric=metric, every=every)
+def learner(metric="loss", every=None, ema=None, **more):
+    return HuggingFaceLearner(trainer(**more), metric=metric, every=every, ema=ema)
 
 
 def learners():
@@ -119,6 +119,7 @@ def test_what_is_wrong_is_said_in_one_line():
     refuses(SettingError, f"remove {best}", changed, "args", best, True)
     refuses(SettingError, r"The trainer counts max_steps. Say how many", learner, max_steps=10)
     refuses(SettingError, "every=0, but every must be at least 1", learner, every=0)
+    refuses(SettingError, "ema=2, but ema must be in", learner, ema=2)
     said = r"'eval_auc' is not reported. Reported are: epoch, "
     refuses(LearnerError, said, learner("auc").pull)
 
@@ -155,7 +156,30 @@ def adapted(seed):
     return learner(lora=True, seed=seed % 2**31)
 
 
-@pytest.mark.parametrize("build", [learner, lambda: learner(every=3), adapted, sft])
+@pytest.mark.parametrize("lora", [False, True])
+def test_the_score_is_that_of_an_average_that_does_not_change_the_training(lora):
+    more = {"lora": lora, "epochs": 3}
+    one, plain, by_step = learner(ema=0.3, **more), learner(**more), learner(every=1, **more)
+    decay, expected = 1 - 1 / (0.3 * 15), {}  # three epochs of five optimizer steps
+    for _ in range(10):
+        by_step.pull()
+        for name, part in by_step.model.named_parameters():
+            before = expected.get(name, part.detach())
+            expected[name] = decay * before + (1 - decay) * part.detach()
+    scores = [one.pull(), one.pull()]
+    assert plain.pull(steps=2) != scores[-1] and same_weights(one.model, plain.model)
+    for name, part in one.averaged_model.named_parameters():
+        assert torch.allclose(part, expected[name], atol=1e-6), name
+    assert one.last_scores == {"model": plain.evaluate(), "averaged_model": scores[-1]}
+    one.trainer.model.load_state_dict(one.averaged_model.state_dict())
+    assert -one.trainer.evaluate()["eval_loss"] == scores[-1]
+
+
+def averaged(seed):
+    return learner(ema=0.2, every=3, lora=True, seed=seed % 2**31)
+
+
+@pytest.mark.parametrize("build", [learner, lambda: learner(every=3), adapted, averaged, sft])
 def test_a_resumed_learner_is_the_same_bit_for_bit(build):
     is_exact(build)
 

@@ -55,9 +55,7 @@ def repeated(monkeypatch):
 
     def more(bench, setting, rows, runs):
         found.extend((one.algorithm, runs) for one in rows)
-        wrong = {
-            one.algorithm: 0.0 if one.algorithm == "Prob-1" else 0.2242 * runs for one in rows
-        }
+        wrong = {row.algorithm: 0.2242 * (row.algorithm != "Prob-1") * runs for row in rows}
         return [share_row(round(wrong[name]), runs, algorithm=name) for name in wrong]
 
     monkeypatch.setattr(experiments, "more_runs", more)
@@ -85,9 +83,7 @@ def test_what_is_not_random_is_not_repeated(repeated, tmp_path):
 
 
 @pytest.mark.parametrize("limit", ["MOST_RUNS", "MOST_PULLS"])
-def test_a_claim_stays_open_if_the_allowed_runs_or_pulls_do_not_decide_it(
-    monkeypatch, tmp_path, limit
-):
+def test_a_claim_stays_open_if_the_limits_do_not_decide_it(monkeypatch, tmp_path, limit):
     monkeypatch.setattr(reproduction, limit, 100)
     bench, first = Workbench(tmp_path, shown=False), [share_row(20, 100, algorithm="R-UCBE")]
     found = reproduction.decide(bench, ABOVE_A_FIFTH, first)
@@ -136,10 +132,7 @@ def test_the_least_regret_is_counted_by_budgets_not_by_their_mean():
     [((1000,), False), ((2400,), False), ((1000, 1200), False), ((1200, 2400), True)],
 )
 def test_rest_sure_is_unreliable_only_if_more_than_one_large_budget_is_wrong(wrong, holds):
-    rows = [
-        share_row(50 * (budget in wrong), 100, algorithm="Rest-Sure", T=budget)
-        for budget in BUDGETS
-    ]
+    rows = [share_row(50 * (T in wrong), 100, algorithm="Rest-Sure", T=T) for T in BUDGETS]
     assert claim_on("does not consistently").check(rows).finding.holds is holds
 
 

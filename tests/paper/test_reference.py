@@ -91,9 +91,8 @@ def test_recommendations_on_imdb_are_those_of_table_2(capsys):
         drawn = {"Prob-1"} | ({"Rest-Sure"} if budget == 500 else set())
         fixed = {name: (name, 1.0) for name in ALGORITHMS if name not in drawn}
         found = experiments.play_published(IMDB, fixed, budget, 1)
-        found |= experiments.play_published(
-            IMDB, {name: (name, 1.0) for name in drawn}, budget, 100
-        )
+        random = {name: (name, 1.0) for name in drawn}
+        found |= experiments.play_published(IMDB, random, budget, 100)
         for name in ALGORITHMS:
             theirs = int(published[name][f"T={budget}"])
             assert theirs in found[name][0], f"{name} at T = {budget}"
@@ -113,9 +112,8 @@ def test_simple_regrets_are_those_of_the_authors_code():
     ]  # fmt: skip
     assert len(lines) == 4 * 14
     for budget in {int(line["T"]) for line in lines}:
-        rows = experiments.published_rows(
-            SETTING_A, {name: (name, 1.0) for name in wanted}, budget, 100
-        )
+        named = {name: (name, 1.0) for name in wanted}
+        rows = experiments.published_rows(SETTING_A, named, budget, 100)
         ours = {row.algorithm: row for row in rows}
         for line in (line for line in lines if int(line["T"]) == budget):
             row = ours[line["algorithm"]]

@@ -140,6 +140,8 @@ def test_levels_by_hand():
     assert plan.upto.tolist() == [8, 12, 12]
     assert plan.keep.tolist() == [4, 2, 1]  # 4 x 8 = 32, and 8 pulls for the last two
     assert lb.AdaptiveRejects().plan(4, 40, 20, min_pulls=10).upto.tolist() == [10, 10]
+    with pytest.raises(lb.LatebloomerError, match="at least 200 are needed"):  # not 4 x 40
+        lb.AdaptiveRejects().plan(4, 40, 40, min_pulls=50)
 
 
 @pytest.mark.parametrize("policy", PHASED, ids=repr)

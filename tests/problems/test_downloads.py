@@ -15,17 +15,6 @@ from typer.testing import CliRunner
 from latebloomer.cli import app
 from latebloomer.errors import CurveError
 from latebloomer.problems import problem, recorded
-from latebloomer.problems.recorded import (
-    COLUMNS,
-    DATA,
-    IMDB_FILE,
-    LCDB_ARCHIVE,
-    LCDB_FILE,
-    LCDB_TABLE,
-    download_lcdb,
-    fetch_with_pip,
-    made_smaller,
-)
 
 
 @pytest.fixture
@@ -58,15 +47,15 @@ def as_npy(values):
     return file.getvalue()
 
 
-@pytest.mark.skipif(not os.environ.get(DATA), reason=f"{DATA} is not set")
+@pytest.mark.skipif(not os.environ.get(recorded.DATA), reason=f"{recorded.DATA} is not set")
 def test_the_right_curves_are_kept_and_used(served, tmp_path, monkeypatch):
     files, address = served
     original = problem("imdb")
     for name, curve in zip(original.names, original.curves, strict=True):
         files[recorded.IMDB_FILES[name]] = as_npy(curve)
     file = recorded.download_imdb(tmp_path, source=address)
-    assert file == tmp_path / IMDB_FILE
-    monkeypatch.setenv(DATA, str(tmp_path))
+    assert file == tmp_path / recorded.IMDB_FILE
+    monkeypatch.setenv(recorded.DATA, str(tmp_path))
     found = problem("imdb")
     assert found.names == original.names
     assert np.array_equal(found.curves, original.curves)
@@ -102,7 +91,7 @@ LEARNERS = ["e", "d", "c", "b", "a"]
 
 def lcdb_lines(sizes=(500, 800, 1000, 1200, 2000), runs=10, data_set=7, learners=LEARNERS):
     """A table like the package's: accuracy .0 + run/100 + place/1000, a second per row."""
-    yield ",".join(COLUMNS)
+    yield ",".join(recorded.COLUMNS)
     for learner in learners:
         for run in range(runs):
             for place, size in enumerate(sizes):
@@ -115,13 +104,13 @@ def packed(tmp_path, lines):
     content = "\n".join(lines).encode()
     file = io.BytesIO()
     with tarfile.open(fileobj=file, mode="w:gz") as archive:
-        entry = tarfile.TarInfo(LCDB_TABLE)
+        entry = tarfile.TarInfo(recorded.LCDB_TABLE)
         entry.size = len(content)
         archive.addfile(entry, io.BytesIO(content))
 
     def fetch(place):
-        (place / LCDB_ARCHIVE).write_bytes(file.getvalue())
-        return place / LCDB_ARCHIVE
+        (place / recorded.LCDB_ARCHIVE).write_bytes(file.getvalue())
+        return place / recorded.LCDB_ARCHIVE
 
     return fetch, hashlib.sha256(file.getvalue()).hexdigest()
 
@@ -129,10 +118,10 @@ def packed(tmp_path, lines):
 def test_lcdb_is_made_smaller_as_its_readme_says(tmp_path):
     fetch, sha256 = packed(tmp_path, lcdb_lines())
     with pytest.raises(CurveError, match=r"is not lcdb==0\.1\.0: .* nothing was written"):
-        download_lcdb(tmp_path / "data_folder", fetch)
+        recorded.download_lcdb(tmp_path / "data_folder", fetch)
     assert not (tmp_path / "data_folder").exists()
-    file = download_lcdb(tmp_path / "data_folder", fetch, sha256)
-    assert file == tmp_path / "data_folder" / LCDB_FILE
+    file = recorded.download_lcdb(tmp_path / "data_folder", fetch, sha256)
+    assert file == tmp_path / "data_folder" / recorded.LCDB_FILE
     with np.load(file) as arrays:
         assert set(arrays) == {f"7|{what}" for what in ("learners", "rows", "accuracy", "seconds")}
         assert arrays["7|learners"].tolist() == sorted(LEARNERS)
@@ -148,17 +137,17 @@ def test_of_lcdb_whole_runs_count_and_what_they_lack_is_interpolated():
     def lacking(line):
         return line.startswith(("7,a,0,0,1000,", "7,a,0,1,2000,"))
 
-    arrays = made_smaller(line for line in lcdb_lines(runs=11) if not lacking(line))
+    arrays = recorded.made_smaller(line for line in lcdb_lines(runs=11) if not lacking(line))
     assert arrays["7|accuracy"][0, 0].tolist() == [0, 10, 20, 30, 40]
     assert arrays["7|accuracy"][0, :, 0].tolist() == [0, *range(200, 1100, 100)]
     few = [line for line in lcdb_lines(runs=10) if not lacking(line)]
-    assert made_smaller(few) == {}  # nine whole runs of `a`, so four learners
-    assert made_smaller(lcdb_lines(sizes=(500, 999))) == {}  # too small a data set
+    assert recorded.made_smaller(few) == {}  # nine whole runs of `a`, so four learners
+    assert recorded.made_smaller(lcdb_lines(sizes=(500, 999))) == {}  # too small a data set
 
 
 def test_pip_without_a_connection_is_one_line(tmp_path, monkeypatch):
     monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/")
     monkeypatch.setenv("PIP_RETRIES", "0")
     with pytest.raises(CurveError, match=r"pip could not fetch lcdb==0\.1\.0 .*: check") as error:
-        fetch_with_pip(tmp_path)
+        recorded.fetch_with_pip(tmp_path)
     assert "\n" not in str(error.value)

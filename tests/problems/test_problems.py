@@ -20,28 +20,10 @@ from scipy import stats
 from latebloomer import problems
 from latebloomer.core.kernel import cpu_jit, lower
 from latebloomer.errors import ArmError, CurveError, MissingExtra, SettingError, UnknownName
-from latebloomer.problems import (
-    Bernoulli,
-    Exponential,
-    Gaussian,
-    LowerBound,
-    Noiseless,
-    PaperF,
-    PiecewiseLinear,
-    PowerLaw,
-    Problem,
-    SShaped,
-    Stationary,
-    StudentT,
-    Uniform,
-    lower_bound,
-    one_riser,
-    paper_a,
-    paper_b,
-    problem,
-    random_problem,
-)
+from latebloomer.problems import Problem, lower_bound, one_riser, paper_a, paper_b, problem
 from latebloomer.problems import noise as noise_module
+from latebloomer.problems.curves import Exponential, PaperF, PiecewiseLinear, SShaped, Stationary
+from latebloomer.problems.noise import Bernoulli, Gaussian, Noiseless, StudentT, Uniform
 from latebloomer.problems.recorded import DATA, IMDB_FILE
 
 FALSE_ALARMS = 1e-6  # of each statistical test
@@ -114,9 +96,8 @@ def test_the_lower_bound_instances_differ_only_beyond_the_cap():
     cap = ((0.5 + gap) / (2 * gap)) ** (1 / (beta - 1))  # [Mussi24, Thm 3, proof]: n* = 3
     base, other = lower_bound([gap] * 8, beta), lower_bound([gap] * 8, beta, winner=3)
     same = np.isclose(base.means(100), other.means(100), rtol=0, atol=1e-15)
-    assert np.all(same[[0, 1, 2, 4]]) and same[3].nonzero()[0].tolist() == [
-        *range(int(cap + 1e-9))
-    ]
+    assert np.all(same[[0, 1, 2, 4]])
+    assert same[3].nonzero()[0].tolist() == [*range(int(cap + 1e-9))]
     assert (base.best(1000), other.best(1000)) == (0, 3)
     report = base.check(1000, c=beta - 1, beta=beta)
     assert report.assumption_1 and report.smallest_c <= beta - 1
@@ -146,7 +127,7 @@ def test_random_instances_rise_are_concave_and_functions_of_their_names(name, ot
 
 @given(st.integers(0, 2**32))
 def test_s_shaped_instances_rise_but_are_not_concave(seed):
-    report = random_problem("sshaped", arms=4, seed=seed).check(2000)
+    report = problems.random_problem("sshaped", arms=4, seed=seed).check(2000)
     assert set(report.falls) == {None}
     assert None not in report.bends_up
     assert "bends up at pull" in str(report)
@@ -155,9 +136,9 @@ def test_s_shaped_instances_rise_but_are_not_concave(seed):
 def test_curves_match_their_formulas_one_by_one_and_all_at_once():
     pulls = np.arange(1, 300)
     for curve in (
-        *(PaperF(10, 0.88, 1.5), Exponential(0.9, 30, 0.1), PowerLaw(0.9, 0.4, 0.5)),
+        *(PaperF(10, 0.88, 1.5), Exponential(0.9, 30, 0.1), problems.PowerLaw(0.9, 0.4, 0.5)),
         *(PiecewiseLinear(((0, 0.0), (175, 0.7))), Stationary(0.3), SShaped(0.8, 50, 10)),
-        LowerBound(1.5, 0.1),
+        problems.LowerBound(1.5, 0.1),
     ):
         assert np.allclose(curve(pulls), [curve(int(n)) for n in pulls], rtol=1e-14), curve
     b, c, psi, n = 10, 0.88, 1.5, 7
@@ -179,11 +160,11 @@ REFUSED = [
         (lambda: PiecewiseLinear(()), "one or more finite"),
         (lambda: PiecewiseLinear(((2, 0.1), (1, 0.2))), "in order of n"),
         (lambda: SShaped(1, 50, 0), "width=0, but width must be in"),
-        (lambda: LowerBound(1), r"beta=1, but beta must be in \(1, inf\)"),
-        (lambda: LowerBound(2, 0.6), r"gap=0.6, but gap must be in \[0, 0.5\]"),
+        (lambda: problems.LowerBound(1), r"beta=1, but beta must be in \(1, inf\)"),
+        (lambda: problems.LowerBound(2, 0.6), r"gap=0.6, but gap must be in \[0, 0.5\]"),
         (lambda: lower_bound([0.1], 2, winner=2), r"winner=2, but winner must be in 1\.\.1"),
         (lambda: one_riser(arms=9, budget=8), "T=8, but T must be at least 9"),
-        (lambda: random_problem("F", seed=-1), "seed=-1, but seed must be"),
+        (lambda: problems.random_problem("F", seed=-1), "seed=-1, but seed must be"),
         (lambda: Gaussian(-1), "sd=-1, but sd must be finite and at least 0"),
         (lambda: Gaussian("loud"), "sd='loud', but sd must be a number, or one per arm"),
         (lambda: StudentT(1, 0.1), "df=1, but df must be above 1"),

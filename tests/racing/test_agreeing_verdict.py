@@ -40,7 +40,7 @@ def test_score_forecast_and_estimate_are_columns_of_their_own(verdict):
 def test_a_kept_learner_below_a_dropped_one_is_explained_at_once(verdict):
     said = " ".join(str(verdict).splitlines()[:3])
     assert re.search(r"Keep late: score 0\.51\d* at 70 % of its training, forecast 0\.6\d*", said)
-    assert re.search(r"quick scored higher when it was dropped.*: 0\.58\d*, forecast 0\.59", said)
+    assert re.search(r"quick scored better when it was dropped.*: 0\.58\d*, forecast 0\.59", said)
     assert verdict.highest == "quick"
     assert any("quick" in text and "standard errors" in text for text in verdict.warnings)
 
@@ -49,6 +49,15 @@ def test_any_learner_can_be_had_again(verdict, capsys):
     assert next(verdict.load("quick")) == pytest.approx(0.6 * 43 / 44)
     said = "quick: restored to its 42 pulls; 42 of them were trained again"
     assert said in capsys.readouterr().err
+    with pytest.raises(LookupError, match="'quik' is not a learner of this race"):
+        verdict["quik"]
+
+
+@pytest.mark.parametrize(("limits", "explained"), [(None, True), ((0, 1), True), ((0, 9), False)])
+def test_a_forecast_beyond_the_best_possible_score_is_explained(limits, explained):
+    line = {"line": lambda: (0.3 + 0.012 * n for n in range(58)), "quick": LEARNERS["quick"]}
+    said = str(quiet(line, 100, score_range=limits))
+    assert "forecast 1.4" in said and ("If 1 is the best possible score" in said) == explained
 
 
 @pytest.mark.parametrize("limits", [None, (None, 1), (0, 1)])
@@ -96,7 +105,7 @@ def test_the_advice_to_resume_is_given_only_if_that_would_train_the_learner(tmp_
     alike = {"a": curve(3, 0.6, 0.03), "b": curve(3, 0.6, 0.03)}
     noise = trained(alike, seed=5, journal=tmp_path / "noise.db")
     assert noise.name != noise.highest and noise.pulls[noise.highest] == 60 == noise.horizon
-    assert noise.advice == "" and f"{noise.highest} scored higher" in str(noise)
+    assert noise.advice == "" and f"{noise.highest} scored better" in str(noise)
 
 
 @pytest.mark.slow  # 8 s of training
@@ -124,7 +133,7 @@ def test_a_verdict_on_real_models_agrees_with_their_scores(seed, tmp_path):
     last = {name: found.curve(name)[-1] for name in models}
     assert last[found.highest] == max(last.values()) and last[found.name] == found.score
     top = " ".join(str(found).splitlines()[:3])
-    assert (f"{found.highest} scored higher" in top) == (found.score < max(last.values()))
+    assert (f"{found.highest} scored better" in top) == (found.score < max(last.values()))
     assert f"Keep {found.name}: score {found.score:.5g} at " in top
     again = found.load(found.highest)
     assert again.pull(steps=1) == pytest.approx(last[found.highest], abs=0.05)

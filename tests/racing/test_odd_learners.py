@@ -102,7 +102,7 @@ def test_the_live_table_shows_them_as_they_are():
     progress = Progress(RaceState(Created("race", settings.as_dict(), tuple(NAMES))), True)
     progress.mode = "live"
     console = Console(file=io.StringIO(), width=120)
-    with progress.shown(None):
+    with progress.shown():
         progress.say("[/bold] says :smile:")
         console.print(table(progress, console.size))
     shown = console.file.getvalue()

@@ -59,7 +59,7 @@ def test_plain_lines_where_there_is_no_terminal(capfd):
     assert out == "" and "\x1b" not in err
     lines = err.splitlines()
     assert lines[0].startswith("Racing 5 learners with policy foresight")  # the plan comes first
-    assert "fails: pull 2 failed twice: RuntimeError: boom" in lines
+    assert "fails failed: pull 2 failed twice: RuntimeError: boom" in lines
     assert any(line.startswith("a: dropped at race pull ") for line in lines)
     assert any(line.startswith("Keep c: ") for line in lines)
 
@@ -73,7 +73,7 @@ def test_a_long_race_says_now_and_then_who_leads(capfd, monkeypatch):
 
 def test_the_table_has_a_line_per_learner():
     progress, state = show()
-    with progress.shown(None):
+    with progress.shown():
         for n in range(1, 6):
             report(progress, state, *(ScoreReported(arm, arm + n / 10) for arm in range(3)))
         state.apply(events.LearnerLeft(0, events.FAILED))
@@ -87,7 +87,7 @@ def test_the_table_has_a_line_per_learner():
 
 def test_names_are_cut_and_of_many_learners_the_best_are_shown():
     progress, _ = show(f"a learner with a name that is long, of number {k}" for k in range(60))
-    with progress.shown(None):
+    with progress.shown():
         pass
     lines = [line.rstrip() for line in drawn(progress, width=80, height=24).splitlines()]
     assert len(lines) < 24 and max(map(len, lines)) <= 80 and lines[-1] == "... 40 more"
@@ -159,7 +159,7 @@ def test_a_long_pull_says_whom_the_race_waits_for(tmp_path, monkeypatch, options
 def test_lines_do_not_speak_of_pulls_that_are_as_long_as_the_learners_others():
     (progress, state), said, now = show(mode="lines"), [], time.monotonic()
     progress.say = said.append
-    with progress.shown(None):
+    with progress.shown():
         state.seconds[0] = 60.0
         progress._printed = now - 100
         progress._long_pull(PullStarted(0, 2, now - 100))  # its first took 60 s
@@ -171,7 +171,7 @@ def test_lines_do_not_speak_of_pulls_that_are_as_long_as_the_learners_others():
 
 def test_the_live_table_says_whom_it_waits_for_until_the_pull_is_made():
     progress, state = show()
-    with progress.shown(None):
+    with progress.shown():
         progress.on_event(events.Waiting((1,)))
         assert " · waiting for b (its pull 1)" in drawn(progress)
         report(progress, state, ScoreReported(0, 0.5), ScoreReported(1, 0.5))

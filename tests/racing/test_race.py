@@ -10,18 +10,8 @@ from itertools import count, pairwise, repeat
 import pytest
 from toys import FIVE, TWO, Counter, curve, quiet
 
-from latebloomer import LocalRunner, RisingSR, race, read_verdict, resume
-from latebloomer.errors import (
-    AllFailed,
-    BudgetError,
-    Interrupted,
-    JournalMismatch,
-    LatebloomerError,
-    LearnerError,
-    OutputError,
-    SettingError,
-    UnknownName,
-)
+from latebloomer import LocalRunner, RisingSR, errors, race, read_verdict, resume
+from latebloomer.errors import BudgetError, SettingError, UnknownName
 from latebloomer.racing.learner import seed_of
 from latebloomer.racing.runners.contract import recorded_runner
 
@@ -122,9 +112,9 @@ def test_the_winner_can_be_pickled_or_one_is_told_why_not(tmp_path):
     verdict = quiet({"a": Counter(1.0), "b": Counter(2.0)}, 20)
     verdict.save(tmp_path / "winner.pkl")
     assert pickle.loads((tmp_path / "winner.pkl").read_bytes()).n == verdict.pulls["b"]
-    with pytest.raises(LearnerError, match=r"cannot be pickled .* nothing is lost"):
+    with pytest.raises(errors.LearnerError, match=r"cannot be pickled .* nothing is lost"):
         quiet(FIVE, 100).save(tmp_path / "generator.pkl")
-    with pytest.raises(LearnerError, match=r"'a' cannot be pickled \(SystemExit: 0\)"):
+    with pytest.raises(errors.LearnerError, match=r"'a' cannot be pickled \(SystemExit: 0\)"):
         quiet({"a": Exits(2.0), "b": Counter(1.0)}, 20).save(tmp_path / "exits.pkl")
     assert [path.name for path in tmp_path.iterdir()] == ["winner.pkl"]
 
@@ -133,7 +123,7 @@ def test_the_winner_can_be_pickled_or_one_is_told_why_not(tmp_path):
 def test_a_verdict_does_not_overwrite_its_journal(tmp_path, form):
     path = tmp_path / "race.db"
     verdict = quiet({"a": Counter(1.0), "b": Counter()}, 20, journal=path)
-    with pytest.raises(OutputError, match=r"the journal and the file to write are both"):
+    with pytest.raises(errors.OutputError, match=r"the journal and the file to write are both"):
         getattr(verdict, form)(path)
     assert read_verdict(path).summary() == verdict.summary()
 
@@ -150,7 +140,9 @@ def test_a_finished_race_gives_its_verdict_again_and_its_winner_if_there_are_lea
 def test_learners_of_another_race_are_refused(tmp_path):
     path = tmp_path / "race.db"
     quiet({"a": Counter(), "b": Counter()}, 20, journal=path)
-    with pytest.raises(JournalMismatch, match="race: learner b is missing; learner c is new"):
+    with pytest.raises(
+        errors.JournalMismatch, match="race: learner b is missing; learner c is new"
+    ):
         resume(path, {"a": Counter(), "c": Counter()})
 
 
@@ -160,9 +152,9 @@ def test_a_policy_of_ones_own_is_handed_in_again(tmp_path):
 
     path = tmp_path / "race.db"
     verdict = quiet(FIVE, 100, policy=Mine(), journal=path)
-    with pytest.raises(JournalMismatch, match=r"not a policy of this library: pass it as"):
+    with pytest.raises(errors.JournalMismatch, match=r"not a policy of this library: pass it as"):
         resume(path, FIVE)
-    with pytest.raises(JournalMismatch, match="resumed by the rule that it started with"):
+    with pytest.raises(errors.JournalMismatch, match="resumed by the rule that it started with"):
         resume(path, FIVE, policy="sh")
     assert resume(path, FIVE, policy=Mine(), progress=False).summary() == verdict.summary()
 
@@ -185,7 +177,7 @@ class Pausing(Counter):
 def test_ctrl_c_finishes_the_pull_and_the_race_goes_on_later(tmp_path, capsys):
     path, learners = tmp_path / "race.db", FIVE | {"impatient": lambda: Pausing(1)}
     text = r"Stopped after pull \d+ of 200; continue with resume\("
-    with pytest.raises(Interrupted, match=text):
+    with pytest.raises(errors.Interrupted, match=text):
         quiet(learners, 200, journal=path)
     assert "Stopping after the running pull" in capsys.readouterr().err
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
@@ -200,7 +192,7 @@ def test_a_second_ctrl_c_stops_at_once_and_the_journal_still_resumes(tmp_path):
     path, other = tmp_path / "race.db", lambda: repeat(0.0)
     with pytest.raises(KeyboardInterrupt) as caught:
         quiet({"stubborn": lambda: Pausing(2), "other": other}, 40, journal=path)
-    assert not isinstance(caught.value, Interrupted)
+    assert not isinstance(caught.value, errors.Interrupted)
     assert read_verdict(path).pulls["stubborn"] == 4
     assert resume(path, {"stubborn": Pausing, "other": other}, progress=False).spent == 40
 
@@ -209,7 +201,7 @@ def test_a_second_ctrl_c_stops_at_once_and_the_journal_still_resumes(tmp_path):
 @pytest.mark.parametrize("fresh", [False, True])
 def test_objects_that_raced_before_go_on_and_new_ones_are_trained_to_there(tmp_path, fresh):
     learners = {"a": Pausing(presses=1), "b": Counter(1.0)}
-    with pytest.raises(Interrupted):
+    with pytest.raises(errors.Interrupted):
         quiet(learners, 40, journal=tmp_path / "race.db")
     learners = {"a": Pausing(), "b": Counter(1.0)} if fresh else learners
     verdict = resume(tmp_path / "race.db", learners, progress=False)
@@ -222,7 +214,9 @@ def test_an_object_stopped_within_a_pull_is_not_trusted(tmp_path):
     learners = {"a": Pausing(presses=2), "b": Counter(1.0)}
     with pytest.raises(KeyboardInterrupt):
         quiet(learners, 40, journal=tmp_path / "race.db")
-    with pytest.raises(LearnerError, match=r"learner 'a' .* stopped in the middle of a pull"):
+    with pytest.raises(
+        errors.LearnerError, match=r"learner 'a' .* stopped in the middle of a pull"
+    ):
         resume(tmp_path / "race.db", learners, progress=False)
 
 
@@ -241,7 +235,7 @@ NO_RACE = [
 
 @pytest.mark.parametrize("learners, text", NO_RACE)
 def test_what_cannot_race_is_said_before_anything_is_written(tmp_path, learners, text):
-    with pytest.raises(LatebloomerError, match=text):
+    with pytest.raises(errors.LatebloomerError, match=text):
         race(learners, 20, journal=tmp_path / "race.db")
     assert not list(tmp_path.iterdir())
 
@@ -251,7 +245,7 @@ BAD_SETTINGS = [
     ({"budget": 2, "policy": "r-sr"}, BudgetError, "budget=2 is too small for 2 learners: r-sr"),
     ({}, SettingError, r"give exactly one budget, trainings=3 \(full trainings\), budget=2000"),
     ({"budget": 20, "seconds": 3}, SettingError, "give exactly one budget"),
-    ({"seconds": 0}, SettingError, "seconds must be above 0"),
+    ({"seconds": 0}, SettingError, r"seconds must be in \(0, inf\)"),
     ({"budget": 20, "policy": "r-usr"}, UnknownName, "did you mean"),
     ({"budget": 20, "runner": "cloud"}, SettingError, "'ray' or a Runner"),
     ({"budget": 60, "score_range": (1, 0)}, SettingError, "score_range"),
@@ -261,16 +255,14 @@ BAD_SETTINGS = [
 
 
 @pytest.mark.parametrize("settings, error, text", BAD_SETTINGS)
-def test_settings_out_of_range_are_said_before_anything_is_written(
-    tmp_path, settings, error, text
-):
+def test_bad_settings_are_said_before_anything_is_written(tmp_path, settings, error, text):
     with pytest.raises(error, match=text):
         race({"a": Counter(), "b": Counter()}, journal=tmp_path / "race.db", **settings)
     assert not list(tmp_path.iterdir())
 
 
 BAD_RUNNERS = [
-    ({"timeout": -1}, "timeout must be above 0"),
+    ({"timeout": -1}, r"timeout must be in \(0, inf\)"),
     ({"retries": 1.5}, "retries must be an integer >= 0"),
     ({"checkpoint_every": 0}, "checkpoint_every must be an integer >= 1"),
     ({"isolate": "yes"}, "isolate must be True or False"),
@@ -351,10 +343,24 @@ def test_when_all_fail_each_reason_is_said_and_again_on_resume(tmp_path):
         lambda: resume(path, learners, progress=False),
         lambda: read_verdict(path),
     ):
-        with pytest.raises(AllFailed, match="a: pull 3 failed once: ValueError: bad a") as caught:
+        with pytest.raises(
+            errors.AllFailed, match="a: pull 3 failed once: ValueError: bad a"
+        ) as caught:
             call()
         assert "b: pull 1 failed once: KeyError: 'bad b'" in str(caught.value)
         assert any("Traceback" in note for note in caught.value.__notes__)
+
+
+def test_when_the_last_learner_in_the_race_fails_a_dropped_one_is_kept(tmp_path):
+    path = tmp_path / "race.db"
+    learners = {"a": curve(4, 0.3), "b": curve(4, 0.4), "last": failing(40, ValueError("bad"))}
+    verdict = quiet(learners, 120, policy="i-epoch", journal=path, winner_share=0.1)
+    assert verdict.name == "b" and verdict["b"].state == "winner" and verdict.over
+    assert verdict.pulls["b"] < 39 and verdict["last"].state == "failed"
+    assert "every remaining arm failed, so b, dropped before, is kept" in verdict.reason
+    assert "every arm that remained then failed. Selected" in verdict["b"].why
+    for same in (read_verdict(path), resume(path, learners, progress=False)):
+        assert same.summary() == verdict.summary()
 
 
 @pytest.mark.parametrize("policy", ["etc", "rest-sure", "rising-bandits", "auto"])
@@ -430,11 +436,13 @@ def gone(seed):
 def test_a_learner_that_cannot_be_brought_back_stops_the_resume_and_harms_nothing(tmp_path, cut):
     path = tmp_path / "race.db"
     cut(5, lambda: quiet(TWO, 40, journal=path))
-    with pytest.raises(LearnerError, match=r"Could not restore learner 'b' to its 2 pulls"):
+    with pytest.raises(errors.LearnerError, match=r"Could not restore learner 'b' to its 2 pulls"):
         resume(path, TWO | {"b": gone}, progress=False)
     assert read_verdict(path).spent == 5
     verdict = resume(path, TWO, progress=False)
-    with pytest.raises(LearnerError, match=r"Could not restore learner 'a' to its 20 pulls"):
+    with pytest.raises(
+        errors.LearnerError, match=r"Could not restore learner 'a' to its 20 pulls"
+    ):
         resume(path, TWO | {"a": gone}, progress=False)  # the winner
     assert read_verdict(path).summary() == verdict.summary()
 

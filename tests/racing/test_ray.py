@@ -146,9 +146,7 @@ class Homesick(Rising):
 
 
 @pytest.mark.parametrize("stuck, savable", [(False, True), (True, True), (True, False)])
-def test_a_winner_that_cannot_be_pickled_comes_back_by_its_checkpoint(
-    ray, tmp_path, stuck, savable
-):
+def test_a_winner_that_cannot_be_pickled_is_restored(ray, tmp_path, stuck, savable):
     home = os.getpid() if stuck else None
     learners = {f"{best}": partial(Homesick, best, home, savable) for best in (1.0, 0.5)}
     verdict = run(learners, 40, tmp_path / "race.db")

@@ -74,9 +74,8 @@ def test_a_race_ends_within_5_percent_of_its_time(time, policy, pace, arms):
         assert sum(arm.state in ("racing", "winner") for arm in verdict.learners) <= 2
 
 
-SHARES = [
-    ("auto", pace, share) for pace in ("slow first pulls", "growing") for share in (0.3, 0.7)
-]
+UNEVEN = ("slow first pulls", "growing")
+SHARES = [("auto", pace, share) for pace in UNEVEN for share in (0.3, 0.7)]
 SHARES += [(policy, "jumps", 0.3) for policy in ("auto", "r-sr", "r-ucbe")]
 
 
@@ -103,9 +102,7 @@ def test_the_first_sweep_sets_the_budget_and_it_is_set_anew_when_it_was_wrong(ti
 
 
 @pytest.mark.parametrize("at, winner_share", [(200, 0.0), (450, 0.5)])
-def test_a_race_by_the_clock_resumes_and_counts_the_time_before(
-    time, tmp_path, cut, at, winner_share
-):
+def test_a_timed_race_resumes_and_counts_the_time_before(time, tmp_path, cut, at, winner_share):
     learners, path = time.many(4), tmp_path / "race.db"
     cut(at, lambda: quiet(learners, seconds=600, winner_share=winner_share, journal=path))
     named = read_verdict(path).selected

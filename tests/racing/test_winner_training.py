@@ -14,13 +14,7 @@ from rich.console import Console
 from toys import FIVE, Counter, curve, rows
 
 from latebloomer import LocalRunner, race, read_verdict, resume
-from latebloomer.errors import (
-    BudgetError,
-    JournalMismatch,
-    LearnerError,
-    SettingError,
-    TellError,
-)
+from latebloomer.errors import BudgetError, JournalMismatch, LearnerError, SettingError, TellError
 from latebloomer.page.race_html import race_html
 from latebloomer.policies.registry import REGISTRY, label_of, make_policy
 from latebloomer.racing import progress as progress_module
@@ -312,7 +306,7 @@ def test_the_table_says_who_is_trained_on():
     state.apply(WinnerSelected(session.recommend().arm, session.budget))
     progress = Progress(state, True)
     progress.mode = "live"
-    with progress.shown(None):
+    with progress.shown():
         console = Console(file=io.StringIO(), width=100)
         console.print(table(progress, console.size))
     shown = console.file.getvalue()

@@ -257,9 +257,7 @@ def test_a_session_whose_arms_have_left_can_be_extended(policy, kinds, revive):
 
 
 @pytest.mark.parametrize("budget, deciding", [(-1, 66), (59, 60), (70, -1), (0, 0)])
-def test_a_session_that_has_selected_its_winner_refuses_a_budget_below_what_is_spent(
-    budget, deciding
-):
+def test_a_session_with_a_winner_refuses_a_budget_below_what_is_spent(budget, deciding):
     session = play(Session("r-sr", ARMS, BUDGET, horizon=200, winner_share=0.3))
     session.apply(events.WinnerSelected(session.best_arm, BUDGET))
     play(session)

@@ -25,9 +25,7 @@ def played(policy, horizon=None, budget=MOST, pulls=60):
 
 @pytest.mark.parametrize("horizon", HORIZONS)
 @pytest.mark.parametrize("policy", POLICIES, ids=repr)
-def test_a_plan_costs_what_its_phases_are_and_a_session_what_was_pulled(
-    policy, horizon, peak_bytes
-):
+def test_a_plan_costs_its_phases_and_a_session_what_was_pulled(policy, horizon, peak_bytes):
     def planned():
         policy.settings(3, MOST, horizon or MOST)
         return str(policy.describe(3, MOST, horizon)), most_pulls(policy, 3, MOST, horizon or MOST)

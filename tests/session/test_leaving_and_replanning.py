@@ -3,7 +3,7 @@
 import pytest
 from sessions import ARMS, STOPPING, play, policies
 
-from latebloomer.errors import NoScoresYet, TellError
+from latebloomer.errors import TellError
 from latebloomer.session import events
 from latebloomer.session.session import Session
 
@@ -119,13 +119,18 @@ def test_pulls_stay_unspent_when_the_last_remaining_arm_leaves(kind):
     (last,) = session.racing
     session.apply(events.LearnerLeft(last, kind))
     assert session.over and session.spent == 70
-    assert session.reason == "no arm that takes pulls remains; 50 of 120 pulls are not spent"
+    best = session.recommend().name
+    said = f"every remaining arm failed, so {best}, dropped before, is kept"
     if kind == events.FINISHED:
+        said = "no arm that takes pulls remains"
         assert session.recommend().arm == last
-    else:
-        with pytest.raises(NoScoresYet, match="revive=True"):
-            session.recommend()
-        assert session.explain(last).decision.rival is None
+    else:  # the arm that was dropped last is the next best
+        dropped = [view for view in session.standings()[1:] if view.state == "dropped"]
+        assert session.explain(best).state == "winner" and best != str(last)
+        assert "but every arm that remained then failed. Selected" in session.explain(best).why
+        assert all(view.left_at <= 60 for view in dropped) and len(dropped) == ARMS - 2
+    assert session.reason == f"{said}; 50 of 120 pulls are not spent"
+    assert session.replay(session.history) == session
     session.apply(events.Extended(BUDGET, BUDGET, BUDGET))
     assert last not in session.trainable and play(session).spent == BUDGET
 

@@ -550,9 +550,7 @@ ESTIMATES = [
 
 @pytest.mark.parametrize(("policy", "definition"), ESTIMATES)
 @pytest.mark.parametrize("horizon", [40, 97, 500])
-def test_estimates_are_those_of_the_definitions_and_the_highest_is_recommended(
-    policy, definition, horizon
-):
+def test_the_highest_estimate_by_definition_is_recommended(policy, definition, horizon):
     session = Session(policy, arms=4, budget=97, horizon=horizon)
     play(session)
     verdict = session.recommend()

@@ -56,9 +56,7 @@ SETTINGS = {
     ),
     "hyperband": st.builds(lb.Hyperband, eta=st.integers(2, 5)),
 }
-POLICIES = {
-    name: SETTINGS.get(name, st.sampled_from(kind.examples())) for name, kind in REGISTRY.items()
-}
+POLICIES = {name: st.sampled_from(kind.examples()) for name, kind in REGISTRY.items()} | SETTINGS
 
 # Both sides of the tournament's blocks of 16 arms; 300 needs a third level.
 arm_counts = st.integers(2, 20) | st.integers(2, 5) | st.integers(17, 20) | st.just(300)

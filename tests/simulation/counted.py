@@ -25,10 +25,8 @@ def tally_of(policies, means, budget, horizon=None, method="pulls"):
 def results_of(problem, tallies, seed=0, target="cpu"):
     """What was counted in tallies, merged."""
     blank = Results.empty(problem, seed, target)
-    found = (
-        replace(blank, **tally.counts()._asdict(), changes=tally.means.changes)
-        for tally in tallies
-    )
+    counted = ((tally.counts()._asdict(), tally.means.changes) for tally in tallies)
+    found = (replace(blank, **counts, changes=changes) for counts, changes in counted)
     return reduce(Results.merge, found, blank)
 
 

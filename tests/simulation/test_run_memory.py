@@ -114,9 +114,7 @@ def play_on_a_small_card():
 
 
 @pytest.mark.parametrize("horizon", [None, 3000])
-def test_a_simulation_holds_the_means_of_the_pulls_that_arms_can_have(
-    horizon, peak_bytes, monkeypatch
-):
+def test_a_simulation_holds_the_means_that_arms_can_reach(horizon, peak_bytes, monkeypatch):
     """Claim: of 100 arms with 100 pulls each it takes less than a third of the means up to H."""
     crowd, runs = problem("random:exponential:K=100"), {"runs": 1, "target": "python"}
     quiet(crowd, "rr", 200, **runs)  # what is loaded once

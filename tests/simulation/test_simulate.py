@@ -14,18 +14,11 @@ from counted import before_chunks, failing_at, quiet, under_the_simulator
 from scipy import stats
 from typer.testing import CliRunner
 
-from latebloomer import Problem, Session, SuccessiveHalving, check_policy, simulate
+from latebloomer import Problem, Session, SuccessiveHalving, check_policy, errors, simulate
 from latebloomer.cli import app
 from latebloomer.core.kernel import cpu_jit, kernel
 from latebloomer.core.ledger import remember_levels, remember_nothing
-from latebloomer.errors import (
-    BudgetError,
-    ChunkError,
-    ContractError,
-    CurveError,
-    SettingError,
-    UnknownName,
-)
+from latebloomer.errors import BudgetError, CurveError, SettingError, UnknownName
 from latebloomer.policies.base import Policy
 from latebloomer.policies.registry import make_policy
 from latebloomer.problems import problem
@@ -99,9 +92,7 @@ def test_runs_side_by_side_are_the_runs_one_by_one(name, horizon):
         ("r-ucbe", "random:F:K=1000", 40_000, 1),  # 640 MB of prefix sums
     ],
 )  # fmt: skip
-def test_two_runs_are_played_side_by_side_where_the_next_arm_waits_for_a_rating(
-    name, on, budget, lanes
-):
+def test_two_runs_are_played_together_where_the_next_arm_waits(name, on, budget, lanes):
     made = experiment_of(problem(on), {name: make_policy(name)}, budget, None, 0, "pulls")
     assert lanes_of(made, made.policies[name]) == lanes
 
@@ -238,9 +229,13 @@ class Boastful(Forgetful):
 def test_a_policy_that_keeps_no_sums_is_played_pull_by_pull_and_fails_the_contract():
     found = quiet("paper-a", Forgetful(), 100, 3, target="python")
     assert found.cells[0].method == "pulls"
-    with pytest.raises(ContractError, match=r"remember` keeps no sums of rewards\. Use rememb"):
+    with pytest.raises(
+        errors.ContractError, match=r"remember` keeps no sums of rewards\. Use rememb"
+    ):
         check_policy(Forgetful(), compiled=False)
-    with pytest.raises(ContractError, match=r"after 2 pulls is not the mean of the latest 2 rew"):
+    with pytest.raises(
+        errors.ContractError, match=r"after 2 pulls is not the mean of the latest 2 rew"
+    ):
         check_policy(Boastful(), compiled=False)
 
 
@@ -297,7 +292,7 @@ def test_an_ignored_ctrl_c_stays_ignored(monkeypatch):
 
 def test_a_chunk_that_does_not_fit_says_how_to_lower_it(monkeypatch):
     before_chunks(monkeypatch, failing_at(1, MemoryError()))
-    with pytest.raises(ChunkError, match=r"chunk of 80 runs .* for example chunk=10"):
+    with pytest.raises(errors.ChunkError, match=r"chunk of 80 runs .* for example chunk=10"):
         quiet("paper-a", "r-sr", 100, 80)
 
 

@@ -200,10 +200,8 @@ def test_an_estimated_noise_level_covers_at_every_one_of_many_looks(rng):
     low = 0
     for _ in range(runs):
         rewards = rng.normal(size=120)
-        levels = (
-            pooled_noise([rewards[:n]]) * noise_margin(delta / 10 / len(counts), n - 2)
-            for n in counts
-        )
+        share = delta / 10 / len(counts)
+        levels = (pooled_noise([rewards[:n]]) * noise_margin(share, n - 2) for n in counts)
         low += any(level < 1 for level in levels)
     assert low <= stats.binom.isf(1e-6, runs, delta / 10)
 

@@ -95,12 +95,8 @@ def test_constants_at_the_edges():
     assert theory.smallest_c([[0.5, 0.5, 0.5]], beta=2) == 0
     assert theory.largest_beta([[0.5, 0.5, 0.5]], c=1) == np.inf
     assert theory.smallest_c([[0.5]], beta=2) == 0  # one pull shows no increment
-    assert (
-        theory.largest_beta([[0.0, 0.5, 0.5]], c=0.4) is None
-    )  # gamma(1) = 0.5 > c: no beta helps
-    assert (
-        theory.largest_beta([[0.0, 0.5, 1.0]], c=0.5) == 0
-    )  # gamma(2) = c: beta > 1 is impossible
+    assert theory.largest_beta([[0.0, 0.5, 0.5]], c=0.4) is None  # gamma(1) = 0.5 > c
+    assert theory.largest_beta([[0.0, 0.5, 1.0]], c=0.5) == 0  # gamma(2) = c
 
 
 @given(

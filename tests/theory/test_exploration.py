@@ -74,9 +74,8 @@ def test_the_limit_by_hand_for_two_arms_that_stand_still():
     assert theory.exploration_limit(flat, 40, 0.1, 0.25) == pytest.approx(1000 / 256)
     assert theory.exploration_limit(flat, 40, 0.1, 0.25, iota=0.5) == pytest.approx(125 / 256)
     assert theory.exploration_limit(flat, 40, 0.0, 0.25) == math.inf  # nothing to explore against
-    assert isinstance(
-        theory.exploration_limit(flat, 40, 0.1, 0.25, iota=1.0), theory.NoExploration
-    )
+    none = theory.exploration_limit(flat, 40, 0.1, 0.25, iota=1.0)
+    assert isinstance(none, theory.NoExploration)
 
 
 def test_corollary_1_by_hand():
@@ -149,9 +148,8 @@ def test_setting_a_has_no_closed_form_up_to_3200(budget):
     curves = setting_a(3200)
     c = theory.smallest_c(curves, 1.3)
     assert 0.80 < c < 0.81  # 37 n^1.3 / ((37+n)(38+n)), largest near n = 69
-    found = theory.exploration_limit_polynomial(
-        theory.gaps(curves, budget), budget, 0.01, 0.25, 1.3, c
-    )
+    gaps = theory.gaps(curves, budget)
+    found = theory.exploration_limit_polynomial(gaps, budget, 0.01, 0.25, 1.3, c)
     assert isinstance(found, theory.NoExploration) and found.bracket < 0
     assert found.smallest_budget > 10**6
 
@@ -165,9 +163,7 @@ def setting_b(budget: int) -> np.ndarray:
     ("curves", "before", "first", "at_first", "at_3200"),
     [(setting_a, 1550, 1600, 0.0291, 21.927), (setting_b, 454, 500, 24.0146, 2237.861)],
 )
-def test_theorem_1s_limit_exists_where_the_closed_form_does_not(
-    curves, before, first, at_first, at_3200
-):
+def test_a_limit_exists_where_the_closed_form_has_none(curves, before, first, at_first, at_3200):
     """Eq. (ucb_can_be_learned) with every y tried: it holds at a*(0) and fails just above."""
     none = theory.exploration_limit(curves(before), before, 0.01, 0.25)
     assert isinstance(none, theory.NoExploration) and none.bracket <= 0

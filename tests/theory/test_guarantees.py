@@ -38,9 +38,7 @@ def test_the_condition_of_theorem_2_by_hand():
 
 @settings(max_examples=60)
 @given(some_gaps, st.floats(1.3, 3), st.floats(0.001, 0.3), st.integers(5, 1000), windows)
-def test_budgets_of_corollary_2_and_of_round_robin_imply_their_conditions(
-    g, beta, c, each, window
-):
+def test_budgets_of_corollary_2_and_round_robin_imply_their_conditions(g, beta, c, each, window):
     arms, tested = len(g) + 1, 0
     for bounds, budget, condition in (
         (rising_sr, each * arms + each % arms, rising_sr.phase_condition),
@@ -48,9 +46,8 @@ def test_budgets_of_corollary_2_and_of_round_robin_imply_their_conditions(
     ):
         if budget >= bounds.minimum_budget([0, *g], window, beta, c):
             tested += 1
-            found = condition(
-                curves_to([1.0, *(1 - x for x in g)], budget, beta, c), budget, window
-            )
+            curves = curves_to([1.0, *(1 - x for x in g)], budget, beta, c)
+            found = condition(curves, budget, window)
             assert getattr(found, "holds", found)
     assume(tested)
 
@@ -95,9 +92,7 @@ def line_and_flat(arms: int, budget: int) -> np.ndarray:
 
 
 @given(st.integers(2, 8), st.integers(10, 60), st.floats(0.1, 3), windows)
-def test_proved_bounds_cover_the_exact_gaussian_error_of_a_straight_line(
-    arms, each, noise, window
-):
+def test_proved_bounds_cover_the_gaussian_error_of_a_straight_line(arms, each, noise, window):
     """Summed over rivals (and phases) as in the proofs, with all the bias that is allowed."""
     budget = arms * each
     curves = line_and_flat(arms, budget)

@@ -108,7 +108,7 @@ def test_drops_failures_levels_and_forecasts_are_shown_as_they_come(path, cut):
     page = followed.page()
     assert page.best == "late" and not page.final and page.spent == 270
     said = " ".join(one.text for one in page.events)
-    assert "fails: pull 12 failed once: ValueError: out of memory" in said
+    assert "fails failed: pull 12 failed once: ValueError: out of memory" in said
     assert said.count("out of memory") == 1  # the failure and the end of its race are one thing
     assert "weak: dropped at race pull" in said
     assert [tuple(level) for level in page.levels] == followed.state.session.levels_to_come

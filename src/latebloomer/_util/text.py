@@ -119,6 +119,17 @@ def span_of_time(seconds: float) -> str:
 # --- tables ---
 
 
+def aligned(rows: Sequence[Sequence[str]], sides: str) -> list[str]:
+    """Return rows as lines; `sides` has "<" or ">" for each column.
+
+    >>> aligned([["policy", "error"], ["r-sr", "0.5"]], "<>")
+    ['policy  error', 'r-sr      0.5']
+    """
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    line = "  ".join(f"{{:{side}{n}}}" for side, n in zip(sides, widths, strict=True))
+    return [line.format(*row).rstrip() for row in rows]
+
+
 def data_frame(rows: Sequence[Mapping[str, Any]], index: str | Sequence[str] | None = None) -> Any:
     """Return the rows as a pandas data frame; `index` names columns to find rows by.
 

@@ -128,10 +128,8 @@ def play_all(
         done(1)
         return found
 
-    with (
-        progress_bar(len(problems), "problems", shown) as done,
-        ThreadPoolExecutor(threads) as pool,
-    ):
+    bar = progress_bar(len(problems), "problems", shown)
+    with bar as done, ThreadPoolExecutor(threads) as pool:
         return list(pool.map(play_one, problems))  # an error cancels those that wait
 
 

@@ -35,6 +35,10 @@ app = typer.Typer(
 class CommandWithPanels(TyperCommand):
     """A command whose help groups the options by their panels, as plain text."""
 
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """Return the arguments as they are declared; typer puts more brackets around them."""
+        return ["[OPTIONS]", *(one.metavar for one in self.get_params(ctx) if one.metavar)]
+
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write a section for the arguments, for each panel, and for the other options."""
         panels: dict[str, list[tuple[str, str]]] = {"Arguments": [], "Options": []}
@@ -91,10 +95,13 @@ def with_options(text: str, command: Callable[..., None]) -> str:
 
     >>> with_options("retries=-1 is too small. Call resume('r.db', learners, budget=...).", r.race)
     '--retries -1 is too small. Call `latebloomer resume r.db LEARNERS --budget ...`.'
+    >>> with_options("learners=['net'] is too few, full_steps={'net': 200} is known", r.race)
+    "learners=['net'] is too few, --full-steps net=200 is known"
     """
     call = r"resume\('([^']*)', learners(?:,( \w+=\.\.\.))?\)"
     text = re.sub(call, r"`latebloomer resume \1 LEARNERS\2`", text)
-    names = "|".join(inspect.signature(command).parameters)
+    text = re.sub(r"\{'([^']*)': (\d+)\}", r"\1=\2", text)
+    names = "|".join({*inspect.signature(command).parameters} - {"learners"})  # an argument
 
     def option(match: re.Match[str]) -> str:
         return f"--{match[1].replace('_', '-')}{' ' * bool(match[2])}"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from latebloomer._util.atomic_files import need_different, write_file
-from latebloomer._util.text import one_line
+from latebloomer._util.text import aligned, one_line
 from latebloomer.cli import options as o
 from latebloomer.cli.options import say
 from latebloomer.errors import AllFailed
@@ -63,11 +63,7 @@ def races(
 
 def _table(found: list[ListedRace]) -> str:
     head = ["race", "state", "written", "learners", "pulls", "size", "checkpoints", "verdict"]
-    rows = [head, *map(_row, found)]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    aligned = zip("<<<>>>><", widths, strict=True)
-    line = "  ".join(f"{{:{side}{width}}}" for side, width in aligned)
-    return "\n".join(line.format(*row).rstrip() for row in rows)
+    return "\n".join(aligned([head, *map(_row, found)], "<<<>>>><"))
 
 
 def _row(race: ListedRace) -> list[str]:
@@ -115,10 +111,7 @@ def report(journal: LatestJournal = None, out: Path | None = None) -> None:
 
 
 def show(
-    journal: LatestJournal = None,
-    verbose: bool = False,
-    follow: bool = False,
-    json: bool = False,
+    journal: LatestJournal = None, verbose: bool = False, follow: bool = False, json: bool = False
 ) -> None:
     """Show the standings of a race, also while it runs.
 
@@ -146,8 +139,7 @@ def show(
 
 
 def repair(
-    journal: Annotated[Path, typer.Argument(metavar="JOURNAL")],
-    out: Path | None = None,
+    journal: Annotated[Path, typer.Argument(metavar="JOURNAL")], out: Path | None = None
 ) -> None:
     """Copy the intact beginning of a damaged journal to a new file.
 

@@ -19,6 +19,7 @@ from latebloomer.errors import MOST, LatebloomerError, OutputError, SettingError
 from latebloomer.policies.registry import MAIN
 
 Number = TypeVar("Number", int, float)
+Output = tuple[Path | None, Callable[[Path], object], str]  # file, what writes it, a command
 KNOWN = f"auto, {', '.join(MAIN)}. `latebloomer policies` lists all."
 SECTION = "\n\nParameters\n----------\n"  # of a docstring
 RUNNERS = ("local", "isolated", "ray")
@@ -72,13 +73,13 @@ def number() -> Any:
 
 def choice(*words: str) -> Any:
     """Return an option that takes one of some words."""
-    return _checked(lambda value: value in words, " or ".join(words))
+    return _checked(lambda value: value in words, " or ".join(map(repr, words)))
 
 
 def _checked(holds: Callable[[Any], bool], needed: str) -> Any:
     def check(value: Any) -> Any:
         if value is not None and not holds(value):
-            raise typer.BadParameter(f"{value} must be {needed}.")
+            raise typer.BadParameter(f"{value!r} must be {needed}.")
         return value
 
     return typer.Option(callback=check)
@@ -158,9 +159,7 @@ def check_outputs(files: Mapping[str, Path | None], **other: Path) -> None:
                 need_writable(path)
 
 
-def write_each(
-    *files: tuple[Path | None, Callable[[Path], object], str], err: bool = False
-) -> None:
+def write_each(*files: Output, err: bool = False) -> None:
     """Write all that is asked for, in order, also if one fails; then raise its error.
 
     Each file has a command that tries again, which an error names, or an empty text.

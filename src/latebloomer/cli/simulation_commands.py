@@ -208,10 +208,7 @@ def bench(
 
 def download(
     what: Annotated[str, typer.Argument(metavar="NAME")],
-    folder: Annotated[
-        Path,
-        typer.Argument(metavar="FOLDER"),
-    ],
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER")],
 ) -> None:
     """Fetch public recorded curves, checked by their sha256.
 
@@ -233,10 +230,7 @@ def download(
 
 
 def reproduce(
-    names: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="[NAMES]..."),
-    ] = None,
+    names: Annotated[list[str] | None, typer.Argument(metavar="[NAMES]...")] = None,
     listed: Annotated[bool, typer.Option("--list")] = False,
     runs: int = PUBLISHED_RUNS,
     mode: Annotated[str, o.choice(AS_WRITTEN, AS_PUBLISHED)] = AS_WRITTEN,
@@ -282,9 +276,7 @@ def reproduce(
         raise typer.Exit(2)
 
 
-def cite(
-    what: Annotated[str, typer.Argument(metavar="[NAME]")] = "Mussi24",
-) -> None:
+def cite(what: Annotated[str, typer.Argument(metavar="[NAME]")] = "Mussi24") -> None:
     """Print the BibTeX entry to cite.
 
     Parameters

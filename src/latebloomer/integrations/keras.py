@@ -14,13 +14,18 @@ WEIGHTS, SEEDS = "keras.weights.h5", "seeds.npz"
 OWN = ("x", "y", "epochs", "initial_epoch", "validation_data")  # given to `fit` by the learner
 
 
-class KerasLearner(base.LibraryLearner):
+class KerasLearner(base.AveragingLearner):
     """Wrap a compiled Keras model as a learner. One step is an epoch.
 
     The score is a metric of the validation data, negated for a loss, so that higher is better:
     race with `maximize=True`. Weights, optimizer, seeds of layers and random states are saved in
     Keras' own format: with the backend torch a restored learner is the same bit for bit. The
     state of callbacks is not saved.
+
+    If the optimizer averages the weights (`use_ema=True`), the score is that of the average, which
+    sees through a learning rate that decays to zero within the full training; set `ema_momentum`
+    to 1 - 1 / (0.01 * optimizer steps of a full training). `model` is the model as trained,
+    `averaged_model` a copy with the average, not compiled.
 
     Parameters
     ----------
@@ -97,13 +102,15 @@ class KerasLearner(base.LibraryLearner):
         base.need_kind(isinstance(model, keras.Model), "model", model, "a keras.Model")
         if not model.compiled or not model.built:
             raise LearnerError("The model is not compiled or built: use keras.Input and compile")
-        if model.optimizer.use_ema:
-            raise SettingError(f"use_ema {base.REPLACES}")
-        for name in fitting.keys() & set(OWN):
+        swaps = [type(one).__name__ for one in fitting.get("callbacks") or []]
+        for name in {*fitting, *swaps} & {*OWN, "SwapEMAWeights"}:
             raise SettingError(f"{name} is given to fit by the learner itself: remove it")
         self._need_valid(valid)
         self.model, self.full_steps = model, base.checked_full(full_steps)
-        self._settings = {"metric": metric}
+        if not model.optimizer.built:  # else its part of a file is skipped
+            model.optimizer.build(model.trainable_variables)
+        self._average = keras.callbacks.SwapEMAWeights if _averages(model.optimizer) else None
+        self._settings = {"metric": metric, "ema": self.averages}
         self._rank_by(metric, maximize)
         self._valid = _named(valid) | {"batch_size": fitting.get("batch_size"), "verbose": 0}
         self._fitting = {"verbose": 0} | fitting | _named(train) | {"validation_data": valid}
@@ -111,14 +118,30 @@ class KerasLearner(base.LibraryLearner):
         self._random = base.RandomStates(torch)
 
     def _train(self, last: int) -> Any:
+        fitting, optimizer = dict(self._fitting), self.model.optimizer
+        if self._average is not None:
+            fitting["callbacks"] = [*(fitting.get("callbacks") or ()), self._average()]
+            # `fit` ends with this method, which would replace the weights by their average.
+            optimizer.finalize_variable_values = lambda variables: None
         with self._random.in_use():
-            said = self.model.fit(initial_epoch=self.steps, epochs=last, **self._fitting)
+            said = self.model.fit(initial_epoch=self.steps, epochs=last, **fitting)
+        vars(optimizer).pop("finalize_variable_values", None)
         if len(said.epoch) < last - self.steps:  # a callback of the user's has ended it
             raise StopIteration
         return base.need_reported(self._metric, said.history)[-1]
 
-    def _value(self) -> Any:
-        found = self.model.evaluate(**self._valid, return_dict=True)
+    def _averaged(self) -> Any:
+        copied, swap = self._import().models.clone_model(self.model), self._average()
+        swap.set_model(self.model)
+        if self.steps:  # before the first step there is nothing to average
+            swap.on_test_begin()
+        copied.set_weights(self.model.get_weights())
+        swap.on_test_end()
+        return copied
+
+    def _scored(self, averaged: bool) -> Any:
+        swap = [self._average()] if averaged and self.steps else []
+        found = self.model.evaluate(**self._valid, callbacks=swap, return_dict=True)
         return base.need_reported(
             self._metric, {f"val_{name}": value for name, value in found.items()}
         )
@@ -129,8 +152,6 @@ class KerasLearner(base.LibraryLearner):
 
     def _read(self, folder: Path, steps: int) -> None:
         if steps:  # all parts are built, as after a `fit`: the next one draws no numbers for that
-            if not self.model.optimizer.built:  # else its part of a file is skipped
-                self.model.optimizer.build(self.model.trainable_variables)
             self.model.evaluate(**self._valid, steps=1)
         self.model.load_weights(folder / WEIGHTS)
         with np.load(folder / SEEDS, allow_pickle=False) as seeds:
@@ -141,6 +162,12 @@ class KerasLearner(base.LibraryLearner):
         """Return the states of the layers' random generators, which are not among the weights."""
         others = {id(one) for one in (*self.model.weights, *self.model.metrics_variables)}
         return [one for one in self.model.variables if id(one) not in others]
+
+
+def _averages(optimizer: Any) -> bool:
+    """Return whether an optimizer, or one inside it, averages the weights."""
+    inner = getattr(optimizer, "inner_optimizer", optimizer)
+    return any(getattr(one, "use_ema", False) for one in getattr(inner, "optimizers", [inner]))
 
 
 def _named(data: Any) -> dict[str, Any]:

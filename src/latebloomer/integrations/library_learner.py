@@ -20,7 +20,6 @@ from latebloomer.errors import LearnerError, MissingExtra, SettingError, extra, 
 from latebloomer.racing.settings import differences
 
 LABEL = "learner.json"
-REPLACES = "replaces the weights by their average after each pull: use TorchLearner(ema=...)"
 LOWER = ("loss", "error", "mse", "mae", "rmse", "perplexity")
 HIGHER = ("acc", "auc", "f1", "precision", "recall", "r2", "score", "bleu", "rouge")
 
@@ -118,6 +117,51 @@ class LibraryLearner(ABC):
     @abstractmethod
     def _read(self, folder: Path, steps: int) -> None:
         """Restore the state of a learner that has done `steps` steps."""
+
+
+class AveragingLearner(LibraryLearner):
+    """Train a model and score it, or an average of its weights that is kept next to it.
+
+    A subclass sets `_average` if there is an average, copies it in `_averaged`, and scores the
+    model with either weights in `_scored`.
+    """
+
+    _average: Any = None  # what the subclass knows the average by
+
+    @property
+    def averages(self) -> bool:
+        """True if the score is that of averaged weights."""
+        return self._average is not None
+
+    @property
+    def averaged_model(self) -> Any:
+        """The model with averaged weights; None without an average."""
+        return self._averaged() if self.averages else None
+
+    @property
+    def last_scores(self) -> dict[str, float]:
+        """Scores now: of the model as trained and, if weights are averaged, of their average."""
+        kinds = {"model": False} | ({"averaged_model": True} if self.averages else {})
+        return {name: self._sign * float(self._scored(kind)) for name, kind in kinds.items()}
+
+    def _value(self) -> Any:
+        return self._scored(self.averages)
+
+    @abstractmethod
+    def _averaged(self) -> Any:
+        """Return the model with averaged weights."""
+
+    @abstractmethod
+    def _scored(self, averaged: bool) -> Any:
+        """Return the metric of the averaged weights, or of the model as trained."""
+
+
+def average_of(torch: Any, model: Any, ema: float, steps: float) -> Any:
+    """Return an average of weights that remembers a fraction of the optimizer's `steps`."""
+    require(0 < ema < 1, "ema", ema, "in (0, 1)", "it is a fraction of the full training")
+    tools = torch.optim.swa_utils
+    rule = tools.get_ema_multi_avg_fn(max(0.0, 1 - 1 / (ema * steps)))
+    return tools.AveragedModel(model, multi_avg_fn=rule)
 
 
 def _name_of(value: Any) -> str:

@@ -2,6 +2,7 @@
 
 import inspect
 import shutil
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ QUIET = {  # unless the user says otherwise
 }  # fmt: skip
 
 
-class LightningLearner(base.LibraryLearner):
+class LightningLearner(base.AveragingLearner):
     """Wrap a `LightningModule` as a learner. One step is an epoch.
 
     The score is a metric that the module logs, negated for a loss, so that higher is better: race
@@ -26,6 +27,11 @@ class LightningLearner(base.LibraryLearner):
     schedule made from `trainer.estimated_stepping_batches` or `max_epochs` is that of the full
     training, wherever the race stops. One long `fit`, many pulls and a restored learner are the
     same bit for bit if PyTorch is deterministic. Seed where you build the module.
+
+    If Lightning averages the weights (`callbacks=[EMAWeightAveraging(decay=...)]`, or another
+    `WeightAveraging`), the score is that of the average, which sees through a learning rate that
+    decays to zero within the full training; set `decay` to 1 - 1 / (0.01 * optimizer steps of a
+    full training). `model` is the module as trained, `averaged_model` a copy with the average.
 
     Parameters
     ----------
@@ -117,13 +123,15 @@ class LightningLearner(base.LibraryLearner):
         base.need_kind(isinstance(module, kind), "module", module, "a LightningModule")
         for name in trainer.keys() & set(OWN):
             raise SettingError(f"{name} follows from full_steps={full_steps}: remove it")
-        averages = getattr(self._lightning.pytorch.callbacks, "WeightAveraging", ())
-        if any(isinstance(one, averages) for one in trainer.get("callbacks", [])):
-            raise SettingError(f"WeightAveraging {base.REPLACES}")
         why = "Lightning's schedules need the epochs of a full training"
         self.model, self.full_steps = module, base.at_least_1("full_steps", full_steps, why)
         self._rank_by(metric, maximize)
-        self._settings = {"metric": metric, "full_steps": self.full_steps}
+        given = trainer.pop("callbacks", None) or []
+        self._callbacks = given if isinstance(given, list) else [given]
+        kinds = getattr(self._lightning.pytorch.callbacks, "WeightAveraging", ())
+        # What averages the weights, if anything: each trainer gets its own copy of it.
+        self._rule = next((one for one in self._callbacks if isinstance(one, kinds)), None)
+        self._settings = {"metric": metric, "full_steps": self.full_steps, "ema": bool(self._rule)}
         both = isinstance(train, self._lightning.LightningDataModule)
         self._need_valid(train if both else valid)
         loaders = {"train_dataloaders": train, "val_dataloaders": valid}
@@ -132,14 +140,22 @@ class LightningLearner(base.LibraryLearner):
         self._given, self._weights_only = QUIET | trainer, weights_only
         self._random = base.RandomStates(self._torch)
         self._folder = base.own_folder(self)
+        self._start()
+
+    def _start(self) -> None:
+        """Begin with a new trainer."""
         self._states: list[Any] = []  # of optimizers and schedulers: each `fit` makes new ones
         self._restart: Path | None = None  # a checkpoint from which the next `fit` continues
-        self._trainer = self._new_trainer()
+        self._average, self._averaging = None, deepcopy(self._rule)
+        if self._averaging is not None:  # it would replace the weights when each `fit` ends
+            self._averaging.on_train_end = lambda *_: None
+        self._trainer = self._new_trainer(self._averaging)
 
-    def _new_trainer(self) -> Any:
+    def _new_trainer(self, averaging: Any = None) -> Any:
         own = {"on_train_start": self._restore_parts, "on_train_epoch_end": self._stop}
         pauses = self._lightning.pytorch.callbacks.LambdaCallback(**own)
-        callbacks = [*self._given.get("callbacks", []), pauses]
+        given = [averaging if one is self._rule else one for one in self._callbacks]
+        callbacks = [*filter(None, given), pauses]
         settings = self._given | {"max_epochs": self.full_steps, "callbacks": callbacks}
         return self._lightning.Trainer(**settings)
 
@@ -157,8 +173,15 @@ class LightningLearner(base.LibraryLearner):
         if trainer.interrupted:  # Lightning takes Ctrl-C for the end of a training
             raise KeyboardInterrupt
         self._restart, self._states = None, [part.state_dict() for part in _parts(trainer)]
+        if self._averaging is not None:
+            self._averaging.setup = lambda *_, **__: None  # it would make a new average
+            state: dict[str, Any] = {"state_dict": {}}
+            self._averaging.on_save_checkpoint(trainer, self.model, state)
+            self._average = state["state_dict"]
         if trainer.current_epoch < last:  # a callback of the user's has ended it
             raise StopIteration
+        if self._averaging is not None and self._averaging.should_update(epoch_idx=last - 1):
+            return self._value()  # the average has changed after the validation
         return base.need_reported(self._metric, trainer.callback_metrics)
 
     def _stop(self, trainer: Any, module: Any) -> None:
@@ -169,22 +192,31 @@ class LightningLearner(base.LibraryLearner):
             for part, state in zip(_parts(trainer), self._states, strict=False):
                 part.load_state_dict(state)
 
-    def _value(self) -> Any:
+    def _averaged(self) -> Any:
+        copied = deepcopy(self.model)
+        copied.load_state_dict(self._average)
+        return copied
+
+    def _scored(self, averaged: bool) -> Any:
         trainer = self._new_trainer()
-        trainer.validate(self.model, **self._valid_data, verbose=False)
+        model = self._averaged() if averaged else self.model
+        trainer.validate(model, **self._valid_data, verbose=False)
         return base.need_reported(self._metric, trainer.callback_metrics)
 
     def _write(self, folder: Path) -> None:
-        if self.steps:
+        if self._restart is not None:  # the new trainer has nothing to save yet
+            shutil.copy(self._restart, folder / FILE)
+        elif self.steps:
             self._trainer.save_checkpoint(folder / FILE)
 
     def _read(self, folder: Path, steps: int) -> None:
-        self._states, self._restart, self._trainer = [], None, self._new_trainer()
+        self._start()
         if steps:
             self._restart = Path(shutil.copy(folder / FILE, self._folder))
             own = {"map_location": "cpu", "weights_only": self._weights_only}
             state = self._torch.load(self._restart, **own)
-            self.model.load_state_dict(state["state_dict"])
+            self._average = state["state_dict"] if self._averaging is not None else None
+            self.model.load_state_dict(state.get("current_model_state", state["state_dict"]))
 
 
 def _parts(trainer: Any) -> list[Any]:

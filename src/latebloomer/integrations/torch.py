@@ -16,7 +16,7 @@ FILE = "torch.pt"
 STATISTICS = 50  # batches from which an average's BatchNorm statistics are computed
 
 
-class TorchLearner(base.LibraryLearner):
+class TorchLearner(base.AveragingLearner):
     """Wrap a PyTorch model as a learner. One step is an epoch or `batches` batches.
 
     A batch is `(inputs, targets)`; it is moved to the model's device and used with
@@ -153,7 +153,6 @@ class TorchLearner(base.LibraryLearner):
         self._gathered = 0  # batches whose gradients wait for the optimizer
         self._sign = 1.0 if maximize else -1.0
         self._average = None if ema is None else self._new_average(ema)
-        self.averaged_model = None if self._average is None else self._average.module
         parts = {"model": model, "optimizer": optimizer, "scheduler": scheduler, "scaler": scaler,
                  "loader": loader, "state": state, "average": self._average}  # fmt: skip
         self._parts = {name: one for name, one in parts.items() if hasattr(one, "state_dict")}
@@ -161,24 +160,14 @@ class TorchLearner(base.LibraryLearner):
         self._random = base.RandomStates(self._torch, getattr(loader, "generator", None))
         self._epoch = Epoch(loader, self._random)
 
-    @property
-    def last_scores(self) -> dict[str, float]:
-        """Scores now: of the model as trained and, with `ema`, of its average."""
-        models = {"model": self.model, "averaged_model": self.averaged_model}
-        found = {name: one for name, one in models.items() if one is not None}
-        return {name: self._sign * float(self._scored(one)) for name, one in found.items()}
-
     def _new_average(self, ema: float) -> Any:
         """Return an average of the model that remembers a fraction of the full training."""
-        require(0 < ema < 1, "ema", ema, "in (0, 1)", "it is a fraction of the full training")
         each = self._batches or (len(self._loader) if hasattr(self._loader, "__len__") else None)
         if self.full_steps is None or each is None:
             why = "the length of the full training: full_steps, and batches for an endless loader"
             raise SettingError(f"ema={ema} needs {why}")
-        memory = ema * self.full_steps * each / self._accumulate  # in steps of the optimizer
-        tools = self._torch.optim.swa_utils
-        average = tools.get_ema_multi_avg_fn(max(0.0, 1 - 1 / memory))
-        return tools.AveragedModel(self.model, multi_avg_fn=average)
+        steps = self.full_steps * each / self._accumulate  # of the optimizer
+        return base.average_of(self._torch, self.model, ema, steps)
 
     def _train(self, last: int) -> Any:
         with self._random.in_use():
@@ -193,10 +182,11 @@ class TorchLearner(base.LibraryLearner):
                 self._random.apply(before)
             return self._value()
 
-    def _value(self) -> Any:
-        return self._scored(self.model if self._average is None else self.averaged_model)
+    def _averaged(self) -> Any:
+        return self._average.module
 
-    def _scored(self, model: Any) -> Any:
+    def _scored(self, averaged: bool) -> Any:
+        model = self._averaged() if averaged else self.model
         model.eval()
         with self._torch.no_grad():
             return self._metric(model)

@@ -2,6 +2,9 @@
 
 import gc
 import shutil
+from collections.abc import Callable
+from copy import deepcopy
+from functools import partial
 from math import ceil
 from pathlib import Path
 from typing import Any
@@ -16,7 +19,7 @@ PLACE = "trainer_state.json"  # the name under which the Trainer finds its place
 ARGUMENTS = "training_args.bin"  # a pickle, which nothing reads
 
 
-class HuggingFaceLearner(base.LibraryLearner):
+class HuggingFaceLearner(base.AveragingLearner):
     """Wrap a `Trainer` as a learner. One step is an epoch or `every` optimizer steps.
 
     The score is a metric of `trainer.evaluate()`, negated for a loss, so that higher is better:
@@ -41,6 +44,11 @@ class HuggingFaceLearner(base.LibraryLearner):
         known from the metric's name.
     every : int | None
         Number of optimizer steps in a step of the race. Default: an epoch.
+    ema : float | None
+        Memory of an exponential moving average of the trainable weights, as a fraction of the full
+        training (0.01 is a good value). The score is then that of the averaged weights, which sees
+        through a learning rate that decays to zero within the full training. `model` is the model
+        as trained, `averaged_model` a copy with the average. Default: no average.
 
     Raises
     ------
@@ -95,6 +103,7 @@ class HuggingFaceLearner(base.LibraryLearner):
         metric: str | None = None,
         maximize: bool | None = None,
         every: int | None = None,
+        ema: float | None = None,
     ) -> None:
         self._library, self._torch = self._import(), self._import("torch")
         base.need_kind(isinstance(trainer, self._library.Trainer), "trainer", trainer, "a Trainer")
@@ -119,10 +128,16 @@ class HuggingFaceLearner(base.LibraryLearner):
         epoch, total = _lengths(trainer)
         every = every or epoch
         self.full_steps = ceil(total / every)
-        self._settings = {"metric": self._metric, "every": every, "full_steps": self.full_steps}
+        self._settings = {"metric": self._metric, "every": every, "full_steps": self.full_steps,
+                          "ema": ema}  # fmt: skip
         self._random = base.RandomStates(self._torch)
         self._folder = base.own_folder(self)  # of the place in the training, between two pulls
         self._pause = _pause(self._library, trainer, self._random, every)
+        if ema is not None:
+            weights = [one for one in trainer.model.parameters() if one.requires_grad]
+            self._weights = self._torch.nn.ParameterList(weights)
+            self._average = base.average_of(self._torch, self._weights, ema, total)
+            self._pause.after_step = partial(self._average.update_parameters, self._weights)
         trainer.add_callback(self._pause)
         for printer in (self._library.PrinterCallback, self._library.ProgressCallback):
             trainer.remove_callback(printer)
@@ -152,8 +167,24 @@ class HuggingFaceLearner(base.LibraryLearner):
         self.trainer.state.save_to_json(str(self._folder / PLACE))
         return self._value()
 
-    def _value(self) -> Any:
-        return base.need_reported(self._metric, self.trainer.evaluate())
+    def _averaged(self) -> Any:
+        return self._with_average(lambda: deepcopy(self.model))
+
+    def _scored(self, averaged: bool) -> Any:
+        score = self.trainer.evaluate
+        return base.need_reported(self._metric, self._with_average(score) if averaged else score())
+
+    def _with_average(self, use: Callable[[], Any]) -> Any:
+        """Call a function while the model has the averaged weights."""
+        self._swap()
+        try:
+            return use()
+        finally:
+            self._swap()
+
+    def _swap(self) -> None:
+        for mine, its in zip(self._weights, self._average.parameters(), strict=True):
+            mine.data, its.data = its.data, mine.data
 
     def _write(self, folder: Path) -> None:
         if not self.steps:
@@ -165,14 +196,17 @@ class HuggingFaceLearner(base.LibraryLearner):
         if bars:
             logging.enable_progress_bar()
         (folder / MODEL / ARGUMENTS).unlink(missing_ok=True)
-        self._torch.save(self._pause.states, folder / STATES)
+        average = self._average and self._average.state_dict()
+        self._torch.save({"parts": self._pause.states, "average": average}, folder / STATES)
         shutil.copy(self._folder / PLACE, folder / PLACE)
 
     def _read(self, folder: Path, steps: int) -> None:
         if steps:
             self._load_model(str(folder / MODEL))
             states = self._torch.load(folder / STATES, map_location="cpu", weights_only=True)
-            self._pause.states = states
+            self._pause.states = states["parts"]
+            if self._average is not None:
+                self._average.load_state_dict(states["average"])
             shutil.copy(folder / PLACE, self._folder / PLACE)
 
 
@@ -189,6 +223,7 @@ def _pause(transformers: Any, trainer: Any, random: base.RandomStates, every: in
         last = 0
         states: list[Any] = []  # noqa: RUF012 (replaced, never changed)
         random: Any = None  # states of the generators when this callback ended the training
+        after_step = staticmethod(lambda: None)  # updates an average of the weights, if any
         _continues = False
 
         def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
@@ -206,6 +241,7 @@ def _pause(transformers: Any, trainer: Any, random: base.RandomStates, every: in
                 self._continues = False
 
         def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+            self.after_step()
             if state.global_step >= min(self.last * every, state.max_steps):
                 control.should_training_stop = True
                 self.random = random.now()

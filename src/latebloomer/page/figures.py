@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from textwrap import fill
 from typing import TYPE_CHECKING
 
+from latebloomer._util.text import shortened
 from latebloomer.page.svg import spread
 
 if TYPE_CHECKING:
@@ -28,7 +29,8 @@ def finish(ax: Axes, title: str, room: float = 1.0) -> None:
 
 
 def in_lines(ax: Axes, text: str, room: float = 1.0) -> str:
-    """Return a text in lines that fit over a share `room` of the figure."""
+    """Return a text in lines that fit over a share `room` of the figure, or of its column."""
+    room *= min(1.0, ax.get_position().width / 0.775)  # that axes without neighbors have
     return fill(text, int(LETTERS * room * ax.figure.get_size_inches()[0]))  # type: ignore[union-attr]
 
 
@@ -38,9 +40,10 @@ def label_ends(ax: Axes, ends: Iterable[tuple[float, str, str]]) -> None:
     Of each line `ends` has the last value, the name and the color.
     """
     labels = sorted(ends)
-    inches = float(ax.figure.get_size_inches()[1])  # type: ignore[union-attr]
-    gap = LINE * TEXT / 72 / (0.75 * inches)  # of the height of the axes
+    width, height = ax.figure.get_size_inches()  # type: ignore[union-attr]
+    gap = LINE * TEXT / 72 / (0.75 * height)  # of the height of the axes
     to_axes = ax.transScale + ax.transLimits
     wanted = [float(to_axes.transform((1.0, value))[1]) for value, _, _ in labels]
     for (_, name, color), y in zip(labels, spread(wanted, gap), strict=True):
-        ax.text(1.01, y, name, color=color, fontsize=TEXT, transform=ax.transAxes, va="center")
+        ax.text(1.01, y, shortened(name, int(LETTERS * width / 2)), color=color, fontsize=TEXT,
+                transform=ax.transAxes, va="center")  # fmt: skip

@@ -392,8 +392,8 @@ def _certainty(page: RacePage, looks: Mapping[int, str]) -> str:
         f"<section><h2>How certain is the result?</h2>{'' if page.final else so_far}"
         f'<p>{escape(as_sentence(page.certificate))}</p><p class="soft small">{escape(note)}</p>'
         f"{intervals}<h3>Do the curves rise and flatten, as the guarantees assume?</h3>"
-        f'<p class="soft small">Tested with a false-alarm rate of at most {page.false_alarm:.0%} '
-        f"per race.</p>{found}</section>"
+        '<p class="soft small">Tested with a false-alarm rate of at most '
+        f"{100 * page.false_alarm:g} % per race.</p>{found}</section>"
     )
 
 
@@ -418,9 +418,7 @@ def _about(page: RacePage) -> str:
         for values in (page.settings.items(), page.versions.items())
     ]
     columns = "".join(f"<table>{each}</table>" for each in lines)
-    resume = (
-        "This race kept no journal, so it cannot be resumed. Pass journal=... to keep one.</p>"
-    )
+    resume = "This race kept no journal and cannot be resumed. Pass journal=... to keep one.</p>"
     if page.resume_code is not None:
         again = "Get the trained winner again, or resume after an interruption:"
         resume = f"{again}</p><pre>{escape(page.resume_code)}</pre>"

@@ -216,11 +216,8 @@ def draw_fans(page: RacePage, view: View, looks: Looks) -> str:
 
 def draw_marks(page: RacePage, view: View, looks: Looks) -> str:
     """Draw the horizon, phases to come, the ends of curves, and names of colored learners."""
-    shapes, shown, horizon = (
-        [*_levels(page.levels, view)],
-        _shown(page),
-        f"horizon {page.horizon:,}",
-    )
+    shapes, shown = [*_levels(page.levels, view)], _shown(page)
+    horizon = f"horizon {page.horizon:,}"
     if page.horizon > view.longest:
         shapes.append(_text("100%", "0", f"{horizon} →", "horizon end", 'dy="-4"'))
     else:

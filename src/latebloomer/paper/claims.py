@@ -4,15 +4,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from latebloomer.paper import evidence as ev
-from latebloomer.paper.evidence import (
-    BASELINES,
-    SMALL,
-    Evidence,
-    Rows,
-    decided_by,
-    measured,
-    short,
-)
+from latebloomer.paper.evidence import SMALL, Evidence, Rows, decided_by, measured, short
 from latebloomer.paper.experiments import ALGORITHMS, BUDGETS, IMDB, SETTING_A, SETTING_B, SIGMAS
 from latebloomer.paper.workbench import Row, select
 from latebloomer.theory import largest_beta
@@ -89,7 +81,7 @@ def _rising_sr_begins(rows: Rows) -> Evidence:
 @decided_by("the mean error over the 22 budgets of each is below that of every baseline")
 def _better_than_baselines(rows: Rows) -> Evidence:
     found = ev.means(rows)
-    ahead = ev.all_of(found[ours] < found[other] for ours in ev.OURS for other in BASELINES)
+    ahead = ev.all_of(found[ours] < found[other] for ours in ev.OURS for other in ev.BASELINES)
     return Evidence(ahead, f"means: {ev.values_of(found)}")
 
 
@@ -246,7 +238,7 @@ def _later(rows: Rows) -> Evidence:
 @decided_by("R-SR's mean error over the 22 budgets is below that of every baseline")
 def _best_of_the_rest(rows: Rows) -> Evidence:
     found = ev.means(rows)
-    ahead = ev.all_of(found["R-SR"] < found[name] for name in BASELINES)
+    ahead = ev.all_of(found["R-SR"] < found[name] for name in ev.BASELINES)
     return Evidence(ahead, f"means: {ev.values_of(found)}")
 
 
@@ -323,8 +315,8 @@ def _close_to_best(rows: Rows, sigmas: Sequence[float]) -> Evidence:
     for sigma in sigmas:
         averages = ev.means(select(rows, sigma=sigma))
         ours = averages["R-SR"]
-        found += [ours - averages[name] < CLOSE for name in BASELINES]
-        best = ev.least(averages, BASELINES)
+        found += [ours - averages[name] < CLOSE for name in ev.BASELINES]
+        best = ev.least(averages, ev.BASELINES)
         said.append(f"sigma {short(sigma)}: {ours}, best baseline {best}")
     return Evidence(ev.all_of(found), "; ".join(said))
 
@@ -365,7 +357,7 @@ def _third(rows: Rows) -> Evidence:
 @decided_by("Rest-Sure alone is above R-SR, and right at 2 (rounded) of the 6 largest budgets")
 def _issues(rows: Rows) -> Evidence:
     found, late = ev.successes(rows), ev.successes(rows, 5000)["Rest-Sure"]
-    ahead = {name: found["R-SR"] < found[name] for name in BASELINES}
+    ahead = {name: found["R-SR"] < found[name] for name in ev.BASELINES}
     better = [name for name, finding in ahead.items() if finding.holds is True]
     said = f"above R-SR: {', '.join(better) or 'none'}; Rest-Sure right at {late} of 6"
     alone = [ahead.pop("Rest-Sure"), *(~finding for finding in ahead.values())]
@@ -389,5 +381,5 @@ def _progress(rows: Rows) -> Evidence:
 @decided_by("both are right at more budgets than every baseline")
 def _both_ahead(rows: Rows) -> Evidence:
     found = ev.successes(rows)
-    ahead = ev.all_of(found[other] < found[name] for name in ev.OURS for other in BASELINES)
+    ahead = ev.all_of(found[other] < found[name] for name in ev.OURS for other in ev.BASELINES)
     return Evidence(ahead, f"of 11: {ev.values_of(found, 2)}")

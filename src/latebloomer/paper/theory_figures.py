@@ -152,7 +152,6 @@ ARMS, BETA, GAP, SIGMA = 33, 2.0, 0.005, 1e-4
 EXAMPLE = 890  # a budget below Theorem 3's at which the notes give other bounds
 BUDGETS = (200, 300, 450, 600, 800, 1000, 1400, 2000, 3000, 5000, 10000, 20000)
 WINNERS = (None, 1, ARMS // 2, ARMS - 1)  # nu, and nu^(i) for three arms i
-CAP = 0.5 - GAP  # where every arm except the first stops rising on nu
 TEST = 56  # pulls after which an arm that continues to rise is 10 sigma above the cap
 
 

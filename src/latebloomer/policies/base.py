@@ -232,6 +232,7 @@ class Policy(ABC):
                 f"min_pulls={min_pulls} cannot be used with {self._label}, which has no phases "
                 "that end in a drop. Omit min_pulls or choose a policy with phases."
             )
+        horizon = max(horizon, min_pulls) if horizon == budget else horizon  # which grows too
         needed = least_budget(self, arms, horizon, min_pulls)
         if budget < needed:
             raise BudgetError(

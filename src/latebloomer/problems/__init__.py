@@ -10,14 +10,7 @@ from latebloomer.problems.curves import (
     SShaped,
     Stationary,
 )
-from latebloomer.problems.noise import (
-    Bernoulli,
-    Gaussian,
-    Noise,
-    Noiseless,
-    StudentT,
-    Uniform,
-)
+from latebloomer.problems.noise import Bernoulli, Gaussian, Noise, Noiseless, StudentT, Uniform
 from latebloomer.problems.problem import AssumptionReport, Problem
 from latebloomer.problems.problem_names import (
     FAMILIES,

@@ -346,15 +346,13 @@ class AssumptionReport:
         return "\n".join(lines)
 
     def _first(self) -> str:
-        if self.assumption_1:
-            return "holds"
         found = [
             f"{name} {what} at pull {n}"
             for what, where in (("falls", self.falls), ("bends up", self.bends_up))
             for name, n in zip(self.names, where, strict=True)
             if n is not None
         ]
-        return f"broken; {_some(found)}"
+        return f"broken; {_some(found)}" if found else "holds"
 
     def _second(self) -> str:
         needed = f"beta = {self.beta:g} needs c >= {self.smallest_c:.4g}"

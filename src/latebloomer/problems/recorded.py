@@ -305,9 +305,7 @@ Runs: TypeAlias = dict[str, dict[tuple[int, int], Any]]
 
 
 def download_lcdb(
-    folder: File,
-    fetch: Callable[[Path], Path] | None = None,
-    sha256: str = LCDB_SHA256,
+    folder: File, fetch: Callable[[Path], Path] | None = None, sha256: str = LCDB_SHA256
 ) -> Path:
     """Fetch LCDB 1.0 (68 MB) and make the set `lcdb10` of it in `folder`; return its file.
 
@@ -340,9 +338,7 @@ def fetch_with_pip(place: Path) -> Path:
     ran = subprocess.run([sys.executable, "-m", "pip", *words], capture_output=True, text=True)
     if ran.returncode != 0:
         said = one_line(ran.stderr.strip().rpartition("\n")[2])
-        raise CurveError(
-            f"pip could not fetch {LCDB} ({said}): check the connection and try again"
-        )
+        raise CurveError(f"pip could not fetch {LCDB} ({said}): check the connection and repeat")
     return place / LCDB_ARCHIVE
 
 
@@ -378,9 +374,7 @@ def _recorded(lines: Iterable[str]) -> dict[int, Runs]:
     return found
 
 
-def whole_runs(
-    recorded: dict[str, dict[tuple[int, int], Any]],
-) -> tuple[Floats, dict[str, Floats]]:
+def whole_runs(recorded: Runs) -> tuple[Floats, dict[str, Floats]]:
     """Return a data set's sizes, and each learner's complete runs (runs, 2, sizes).
 
     Sizes that a run lacks are interpolated; the two are accuracy and seconds.

@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from math import inf
 from typing import Any, NoReturn
 
-from latebloomer._util.text import reason_of
+from latebloomer._util.text import reason_of, span_of_time
 from latebloomer.errors import Interrupted, JournalError, LearnerError
 from latebloomer.racing.checkpoints import saved_states
 from latebloomer.racing.journal import files
@@ -42,7 +42,7 @@ def first_ctrl_c() -> Iterator[list[int]]:
     def note(number: int, _: object) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
         pressed.append(number)
-        print_aside("\nStopping after the running pull. Ctrl-C again stops immediately.")
+        print_aside("\nStopping after the running pull. Ctrl-C again stops now and loses it.")
 
     if ours:
         signal.signal(signal.SIGINT, note)
@@ -103,7 +103,7 @@ class Driver:
                 self._seconds_left, grace, self.progress.mode != "silent",
             )
         )  # fmt: skip
-        self.watch = Stopwatch(self.race.elapsed)
+        self.watch = self.progress.watch = Stopwatch(self.race.elapsed)
         self.set_limits()
         self._repeat_latest()
 
@@ -128,7 +128,7 @@ class Driver:
 
     def run(self) -> None:
         """Race until the session is over."""
-        with first_ctrl_c() as pressed, self.progress.shown(self.clock):
+        with first_ctrl_c() as pressed, self.progress.shown():
             self._plan_ahead()
             while not self.session.over and (not self.runner.held or self.runner.busy):
                 for report in self.runner.work(self._orders()):
@@ -298,9 +298,8 @@ class Driver:
                 whole, deciding = whole_budget(pulls, self.settings.winner_share), pulls
             self.record(events.BudgetReplanned(whole, deciding, why))
         elif not session.over and clock.out_of_time(session):
-            self.record(
-                events.Stopped(f"{self.watch.elapsed:.3g} s of {clock.seconds:g} are over")
-            )
+            why = f"{self.watch.elapsed:.3g} s of {clock.seconds:g} are over"
+            self.record(events.Stopped(why))
 
     def _select_winner(self) -> None:
         """Select the best: what was reserved of the budget or of the time is its own."""
@@ -368,7 +367,7 @@ class Driver:
             pulls, time = pulls + missing, time + missing * race.seconds[arm] / max(1, n)
         if not pulls:
             return "Every learner is restored from its checkpoint."
-        text = f"Retraining {pulls} pulls that no checkpoint covers (about {time:.3g} s)."
+        text = f"Retraining {pulls} pulls that no checkpoint covers (about {span_of_time(time)})."
         if away:
             text += (
                 f" The checkpoints of {away} learners are not in {states.storage}: if they are "

@@ -21,7 +21,7 @@ import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from math import isclose, nan
+from math import isclose
 from numbers import Real
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeAlias, TypeGuard, runtime_checkable
@@ -31,8 +31,8 @@ import numpy as np
 from latebloomer._util.text import brief
 from latebloomer.errors import LearnerError, RewardError, SettingError, require
 from latebloomer.racing.checkpoints.storage import Folder, Stored
-from latebloomer.session.checked_inputs import as_number
-from latebloomer.session.session import LARGEST
+from latebloomer.session import checked_inputs as inputs
+from latebloomer.session.checked_inputs import LARGEST
 
 ADAPTERS = {  # whose objects are no learners themselves, and what makes one of them
     "xgboost": "latebloomer.integrations.xgboost.XGBoostLearner",
@@ -262,15 +262,13 @@ def as_score(value: Any) -> float:
     """Return a pull's result as a finite number; raise a `LearnerError` if it is none."""
     if type(value) is float and -LARGEST <= value <= LARGEST:  # most are
         return value
-    score = nan
-    with suppress(RewardError):
-        score = as_number(value)
-    if not -LARGEST <= score <= LARGEST:
+    try:
+        return inputs.as_score(value)
+    except RewardError:
+        finite = f"a finite number of at most {LARGEST:g}"
         raise LearnerError(
-            f"pull() returned {brief(value)}, but a score must be a finite number of at most "
-            f"{LARGEST:g}"
-        )
-    return score
+            f"pull() returned {brief(value)}, but a score must be {finite}"
+        ) from None
 
 
 def evaluation(learner: Any) -> float | None:

@@ -15,6 +15,7 @@ from latebloomer._util import text as words
 from latebloomer.errors import require
 from latebloomer.page.race_page import ThinnedCurve
 from latebloomer.racing.race_state import RaceState
+from latebloomer.racing.stopping import Stopwatch
 from latebloomer.racing.verdict.verdict import brief
 from latebloomer.session import events
 from latebloomer.session.learner_view import WINNER, LearnerView
@@ -22,7 +23,6 @@ from latebloomer.session.learner_view import WINNER, LearnerView
 if TYPE_CHECKING:
     from rich.console import ConsoleDimensions
 
-    from latebloomer.racing.stopping import TimeBudget
     from latebloomer.racing.verdict.verdict import Verdict
 
 WHILE_RUNNING = "running"  # `progress`: show the race, and leave the verdict to the caller
@@ -78,21 +78,20 @@ class Progress:
         self._running: events.PullStarted | None = None  # read by another thread
         self._long: events.PullStarted | None = None  # the latest that was reported as long
         self._next = 0.0  # when to draw again
-        self._start = self._racing = 0  # pulls and learners in the race, when it was last begun
-        self._printed = self._began = time.monotonic()
+        self._racing = 0  # learners in the race when it was last looked at
+        self._printed = time.monotonic()
         self._replan_printed = -EVERY
         self._live: Any = None  # the table in a terminal
         self._handle: Any = None  # the output in a notebook, and the lines below its table
         self._lines: list[str] = []
-        self._clock: TimeBudget | None = None
+        self.watch = Stopwatch()  # the driver's own, once it has started
 
     # --- what the driver reports ---
 
     @contextmanager
-    def shown(self, clock: TimeBudget | None) -> Iterator[None]:
+    def shown(self) -> Iterator[None]:
         """Show the race while it runs."""
-        session, self._clock, self._began = self.race.session, clock, time.monotonic()
-        self._start, self._racing = session.spent, len(session.racing)
+        self._racing = len(self.race.session.racing)
         if self.mode == "silent":
             yield
             return
@@ -225,43 +224,29 @@ class Progress:
             if best.forecast_score == best.forecast_score:
                 score += f", forecast {best.forecast_score:.4g}"
             name = words.short_name(best.name)
-            self.say(f"{at}: {name} {verb} with {score}; {self.time_left()}")
+            left = self.race.time_left(self.watch.elapsed)
+            self.say(f"{at}: {name} {verb} with {score}; {left}")
         else:
             return
         self._printed = now
 
-    def time_left(self) -> str:
-        """Return how long the rest will take, by the pulls so far; empty at the end."""
-        session = self.race.session
-        if session.over:
-            return ""
-        if session.spent == self._start:
-            return "time left unknown"
-        if self._clock is not None:
-            return f"{words.span_of_time(max(0.0, self._clock.left()))} left"
-        pace = (time.monotonic() - self._began) / (session.spent - self._start)
-        return f"about {words.span_of_time(pace * (session.budget - session.spent))} left"
-
     def _sentence(self, event: events.Event) -> str:
         """Return an event in one line; empty for events that need none."""
-        session, arm = self.race.session, getattr(event, "arm", None)
-        name = words.short_name(session.names[arm]) if arm is not None else ""
+        session, now = self.race.session, time.monotonic()
         left = session.budget - session.spent
         pulls = f"{left:,} pull{'s' * (left != 1)}"
+        said = events.in_words(event, lambda arm: words.short_name(session.names[arm]))
         match event:
             case events.BudgetReplanned():  # a time-based race replans many times a second
-                now = time.monotonic()
                 if now - self._replan_printed >= EVERY:
                     self._replan_printed = now
                     return f"time left: about {pulls}"
             case events.WinnerSelected():
-                return f"{name}: {event.why} with the remaining {pulls}"
-            case events.WarningNoted():
-                return f"{name}: {event.text}" if name else event.text
+                return f"{said} with the remaining {pulls}"
             case events.PullFailed() if session.departure(event.arm) is None:
-                return f"{name}: pull {event.n} failed, tried again ({event.reason})"
-            case events.LearnerLeft():
-                return f"{name}: {event.why}"
+                return f"{said}, tried again"
+            case events.WarningNoted() | events.LearnerLeft():
+                return said
         return ""
 
 
@@ -310,7 +295,7 @@ def _title(progress: Progress) -> str:
     trusts = [one.forecast.trust for one in progress.rows if one.forecast and not one.left]
     trust = f"forecasts trusted {100 * trusts[0]:.0f} %" if trusts else ""
     parts = [f"pull {session.spent:,} of {session.budget:,}", "" if session.over else what, trust,
-             progress.time_left(), progress.waiting]  # fmt: skip
+             progress.race.time_left(progress.watch.elapsed), progress.waiting]  # fmt: skip
     return " · ".join(filter(None, parts))
 
 
@@ -327,13 +312,13 @@ def table(progress: Progress, size: ConsoleDimensions) -> Any:
     longest = max((len(words.one_line(one.name)) for one in rows), default=0)
     name = min(longest, words.NAME, max(12, room - 8))
     shown = Table(box=None, pad_edge=False)
-    for text in head:
+    for text in head:  # rich narrows the state first: cut numbers would say something else
         left = text in ("learner", "curve", "state")
-        shown.add_column(text, justify="left" if left else "right", no_wrap=True)
+        shown.add_column(text, justify="left" if left else "right", no_wrap=text != "state")
     lines = _rows(progress, rows[:most], max(6, min(WIDTH, room - name)), seconds)
     for one, (first, *others) in zip(rows[:most], lines, strict=True):
-        cells = [words.shortened(first, name), *others]
-        shown.add_row(*map(Text, cells), style=STYLE.get(one.state, ""))  # no markup, no emoji
+        texts = (Text(cell, no_wrap=True) for cell in (words.shortened(first, name), *others))
+        shown.add_row(*texts, style=STYLE.get(one.state, ""))  # no markup, no emoji
     more = [Text(f"... {len(rows) - most} more", style="dim")] if len(rows) > most else []
     title = words.shortened(words.one_line(_title(progress)), size.width)
     return Group(Text(title, style="italic"), shown, *more)

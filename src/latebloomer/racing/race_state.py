@@ -7,7 +7,7 @@ from operator import attrgetter
 from typing import Any, TypeAlias
 
 from latebloomer import errors
-from latebloomer._util.text import brief, reason_of
+from latebloomer._util.text import brief, reason_of, span_of_time
 from latebloomer.policies.base import Policy
 from latebloomer.racing.checkpoints.storage import model_place, place_of
 from latebloomer.racing.journal.journal import Entry
@@ -151,6 +151,18 @@ class RaceState:
 
     # --- what is known ---
 
+    def time_left(self, elapsed: float) -> str:
+        """Return how long the rest will take, by the pulls so far; empty at the end."""
+        session, seconds = self.session, self.settings.seconds
+        if session.over:
+            return ""
+        if seconds is not None:
+            return f"{span_of_time(max(0.0, seconds - elapsed))} left"
+        if not session.spent:
+            return "time left unknown"
+        pace = self.elapsed / session.spent
+        return f"about {span_of_time(pace * (session.budget - session.spent))} left"
+
     def crashing_learner(self) -> int | None:
         """Return the arm in whose pull the last processes all ended, if there is one."""
         newest = self._crashes[-MANY_CRASHES:]
@@ -181,8 +193,7 @@ class RaceState:
     @property
     def every_learner_failed(self) -> bool:
         """True if the race is over and no learner with a score is left."""
-        session = self.session
-        return session.over and not any(session.pulls_of(i) for i in session.racing)
+        return self.session.over and not self.session.has_best
 
     def need_one_learner(self) -> None:
         """Raise `AllFailed`, with every reason, if no learner with a score is left."""
@@ -190,9 +201,7 @@ class RaceState:
             return
         failed = [left for left in self.departures.values() if left.how == events.FAILED]
         reasons = "\n".join(f"  {self.names[left.arm]}: {left.why}" for left in failed)
-        error = errors.AllFailed(
-            f"Every learner has failed, so there is nothing to recommend:\n{reasons}"
-        )
+        error = errors.AllFailed(f"Every learner has failed:\n{reasons}")
         for details in {f.arm: f.details for f in self.failures if f.details}.values():
             error.add_note(details)
         raise error

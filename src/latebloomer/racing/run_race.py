@@ -17,7 +17,7 @@ from threading import Thread
 from typing import Any, NamedTuple
 
 from latebloomer import errors
-from latebloomer.errors import JournalMismatch, NoScoresYet, SettingError, require
+from latebloomer.errors import JournalMismatch, NoScoresYet, SettingError
 from latebloomer.policies.base import Policy
 from latebloomer.racing import settings as asked
 from latebloomer.racing import training_share
@@ -308,9 +308,8 @@ def plan_extension(
             )
         return Extension()
     if horizon is not None:
-        at, most = errors.need_whole("horizon", horizon), max(session.pulls)
-        require(at >= max(1, most), "horizon", at, f"at least {most}",
-                "a learner has had that many pulls")  # fmt: skip
+        most = max(1, *session.pulls)
+        errors.need_whole("horizon", horizon, most, "a learner has had that many pulls")
     if not isinstance(revive, bool):
         raise SettingError(f"revive={revive!r}, but revive must be True or False")
     seconds = totals.get("seconds")

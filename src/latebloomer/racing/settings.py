@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from latebloomer._util.text import MOST, brief, one_line
-from latebloomer.errors import JournalMismatch, SettingError, need_number, require
+from latebloomer.errors import JournalMismatch, SettingError, need_in, require
 from latebloomer.policies import registry
 from latebloomer.policies.base import Policy
 from latebloomer.racing.journal import Place, files
@@ -68,9 +68,7 @@ class Settings:
         if self.score_range is not None:
             object.__setattr__(self, "score_range", _range(self.score_range))
         if self.seconds is not None:
-            need_number("seconds", self.seconds)
-            require(0 < self.seconds < inf, "seconds", self.seconds, "above 0 and finite",
-                    "it is the time that the race may take")  # fmt: skip
+            need_in("seconds", self.seconds, "(0, inf)", "it is the time that the race may take")
         require(self.stop in (None, CERTIFIED), "stop", self.stop, "'certified', or None",
                 "it says when a race may end early")  # fmt: skip
 

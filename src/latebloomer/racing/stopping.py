@@ -160,9 +160,9 @@ class TimeBudget:
 
     def _swept(self, session: Session) -> bool:
         """Return whether each arm has had a pull, or has failed."""
-        self._all_tried = self._all_tried or all(
-            session.pulls_of(i) or session.departure(i) for i in range(len(session.names))
-        )
+        arms = range(len(session.names))
+        tried = (session.pulls_of(i) or session.departure(i) for i in arms)
+        self._all_tried = self._all_tried or all(tried)
         return self._all_tried
 
     def _due(self, session: Session, fits: int, planned: int) -> bool:

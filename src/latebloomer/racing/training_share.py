@@ -9,10 +9,10 @@ import inspect
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
-from math import ceil, inf
+from math import ceil
 from typing import Any, TypeVar
 
-from latebloomer.errors import SettingError, need_number, require
+from latebloomer.errors import SettingError, need_in, require
 from latebloomer.policies.plan_text import Description, counted, first_drop_text
 from latebloomer.racing.learner import Entry, Share, bare, seed_of
 from latebloomer.session.checked_inputs import listed
@@ -74,7 +74,7 @@ def shares_of(
     unknown = [name for name in steps if name not in learners]
     if unknown:
         raise SettingError(
-            f"full names {listed(unknown)}, but the learners are {listed(list(learners))}"
+            f"full_steps names {listed(unknown)}, but the learners are {listed(list(learners))}"
         )
     for name, given in learners.items():
         if name not in steps:
@@ -145,9 +145,7 @@ def units_of(
     shares = shares_of(learners, full_steps, pulls_per_training, seed)
     one = next(iter(shares.values())).pulls
     if trainings is not None:
-        need_number("trainings", trainings)
-        require(0 < trainings < inf, "trainings", trainings, "above 0",
-                "it is the budget, in full trainings of a learner")  # fmt: skip
+        need_in("trainings", trainings, "(0, inf)", "it is the budget, in full trainings")
         budget = max(1, round(trainings * one))
     require(horizon is None or horizon <= one, "horizon", horizon, f"at most {one}",
             "with full_steps= that is one full training")  # fmt: skip
@@ -192,9 +190,8 @@ def plan_in_words(plan: Description, rule: str, aside: int = 0, one: int | None 
         if phase.arms is None:
             text = f"{phase.pulls} pulls one by one, each to the learner with the highest estimate"
         said.append(text)
-    if len(said) > SHOWN:
-        more = len(said) - SHOWN
-        said = [*said[: SHOWN - 2], f"{more} more phase{'s' * (more > 1)}", *said[-2:]]
+    if len(said) > SHOWN + 1:  # a single phase takes no more room than its count
+        said = [*said[: SHOWN - 2], f"{len(said) - SHOWN} more phases", *said[-2:]]
     if plan.policy.decides_after_sweeps():
         said[-1] += ", dropping learners that cannot win after every sweep"
     if aside:

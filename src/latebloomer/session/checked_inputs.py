@@ -2,31 +2,25 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from math import floor, inf
+from contextlib import suppress
+from math import floor, nan
 
 import numpy as np
 
 from latebloomer._util.memory import need_memory
 from latebloomer._util.text import brief
-from latebloomer.errors import RewardError, SettingError, need_number, need_whole, require
+from latebloomer.errors import RewardError, SettingError, need_in, need_whole, require
 
+LARGEST = 1e100  # squares of larger scores would leave the range of a double
 ARM_BYTES = 500  # memory of an arm before its first pull: its name and its place in each list
 
 ROUNDING = 1e-9  # 0.29 * 100 is a little below 29
 
 
-def batch_size(batch: int) -> int:
-    """Return `batch` if it is a valid number of arms."""
-    batch = need_whole("batch", batch)
-    require(batch >= 1, "batch", batch, "at least 1", "it is a number of arms to pull together")
-    return batch
-
-
 def arm_names(arms: int | Sequence[str]) -> tuple[str, ...]:
     """Return the names of the arms; their numbers, if only their count is given."""
     if hasattr(arms, "__index__"):
-        count = need_whole("arms", arms)
-        require(count >= 2, "arms", count, "at least 2", "with one arm there is nothing to choose")
+        count = need_whole("arms", arms, 2, "with one arm there is nothing to choose")
         need_memory(ARM_BYTES * count, f"a session of {count} arms", "give fewer arms")
         return tuple(map(str, range(count)))
     in_order = isinstance(arms, Sequence) and not isinstance(arms, str)
@@ -37,18 +31,18 @@ def arm_names(arms: int | Sequence[str]) -> tuple[str, ...]:
     return tuple(arms)
 
 
-def as_number(score: object) -> float:
-    """Return a score as a float, if it is a real number."""
-    if isinstance(score, str | bytes | bytearray):
-        raise RewardError(f"score={brief(score)} must be a number, not text.")
-    if isinstance(score, complex | np.complexfloating):  # NumPy would drop the imaginary part
-        raise RewardError(f"score={brief(score)} must be a real number.")
-    try:
-        return float(score)  # type: ignore[arg-type]
-    except OverflowError:
-        return inf  # an integer beyond the range of a double: `tell` says what is allowed
-    except Exception:  # whatever the value's own code raises
-        raise RewardError(f"score={brief(score)} must be a number.") from None
+def as_score(score: object, of: str = "") -> float:
+    """Return a score as a float; raise a `RewardError` unless it is a real and finite number."""
+    text, value = isinstance(score, str | bytes | bytearray), nan
+    if not text and not isinstance(score, complex | np.complexfloating):  # else NumPy drops a part
+        with suppress(Exception):  # whatever the value's own code raises
+            value = float(score)  # type: ignore[arg-type]
+    if not -LARGEST <= value <= LARGEST:
+        raise RewardError(
+            f"score={brief(score)}{of} must be a finite number between {-LARGEST:g} and "
+            f"{LARGEST:g}{', not text' * text}. Check what the pull returned."
+        )
+    return value
 
 
 def listed(names: Sequence[str]) -> str:
@@ -62,9 +56,8 @@ def listed(names: Sequence[str]) -> str:
 
 def check_share(winner_share: float) -> None:
     """Raise a `SettingError` unless pulls are left to select the winner with."""
-    need_number("winner_share", winner_share)
-    require(0 <= winner_share < 1, "winner_share", winner_share, "at least 0 and below 1",
-            "it is the fraction of the budget that trains the winner")  # fmt: skip
+    why = "it is the fraction of the budget that trains the winner"
+    need_in("winner_share", winner_share, "[0, 1)", why)
 
 
 def set_aside(budget: int, winner_share: float) -> int:

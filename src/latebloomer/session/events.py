@@ -5,7 +5,7 @@ for bit. A race has further events, which leave a session unchanged. A journal i
 in order, and callbacks receive each event when it happens.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
@@ -212,6 +212,16 @@ class Waiting(NamedTuple):
     """Nothing has happened for a while: the race waits for these arms, if there are any."""
 
     arms: tuple[int, ...]
+
+
+def in_words(event: Event, name: Callable[[int], str]) -> str:
+    """Return what has happened in one line, after the name of the arm."""
+    arm, text = getattr(event, "arm", None), getattr(event, "text", "")
+    text = text or getattr(event, "why", "")
+    if isinstance(event, PullFailed):
+        text = f"pull {event.n} failed ({event.reason})"
+    failed = " failed" * (getattr(event, "how", "") == FAILED)
+    return text if arm is None or not text else f"{name(arm)}{failed}: {text}"
 
 
 # Every kind of event that a journal keeps, by its name.

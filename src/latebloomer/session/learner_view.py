@@ -191,13 +191,13 @@ class LearnerView:
         word = "gain" if change >= 0 else "fall"  # of a loss
         return (
             f"{said}, so {share} of the forecast {word} counts: {self.name} was at "
-            f"{seen.level:.3g}, with a forecast {word} of {abs(change):.3g} by pull {seen.at:g}"
+            f"{seen.level:.3g}, with a forecast {word} of {abs(change):.3g} by pull {seen.at:,.0f}"
         )
 
     def row(self) -> dict[str, Any]:
         """Return the view as plain values, one column each; None for nan and infinity."""
         seen, whole = self.forecast, self.full_pulls
-        values = {
+        return finite({
             "arm": self.arm, "name": self.name, "state": self.state, "pulls": self.pulls,
             "trained": None if whole is None else self.pulls / whole, "score": self.score,
             "forecast": self.forecast_score,
@@ -206,15 +206,20 @@ class LearnerView:
             "rule": self.rule, "at_horizon_low": self.lower, "at_horizon_high": self.upper,
             "left_at": self.left_at, "why": self.why, "seconds": self.seconds,
             "steps": self.steps,
-        }  # fmt: skip
-        return {
-            name: None if isinstance(value, float) and not isfinite(value) else value
-            for name, value in values.items()
-        }
+        })  # fmt: skip
 
     def __str__(self) -> str:
         said = f"{self.name}: {self.why}"
         return f"{said}. {self.remark}" if self.remark and self.state != FAILED else said
+
+
+def finite(value: Any) -> Any:
+    """Return the value with None for what JSON has no number for."""
+    if isinstance(value, dict):
+        return {name: finite(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(one) for one in value]
+    return None if isinstance(value, float) and not isfinite(value) else value
 
 
 # Arms that race or finished are ranked together, by their estimates.

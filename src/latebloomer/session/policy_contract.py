@@ -12,14 +12,7 @@ import numpy as np
 
 from latebloomer.core.kernel import cpu_jit
 from latebloomer.core.ledger import ANY, replay
-from latebloomer.core.moves import (
-    arrays_for,
-    game_of,
-    keeps_levels,
-    key,
-    moves_of,
-    plain_moves,
-)
+from latebloomer.core.moves import arrays_for, game_of, keeps_levels, key, moves_of, plain_moves
 from latebloomer.errors import BudgetError, ContractError
 from latebloomer.policies.base import Policy, most_pulls
 from latebloomer.session.session import Session
@@ -87,8 +80,7 @@ def rising_rewards(rng: np.random.Generator, arms: int, length: int) -> Rewards:
     n = np.arange(1, length + 1)
     level, speed = rng.uniform(0.3, 1, (2, arms, 1))
     noise = 0.02 * rng.standard_normal((arms, length))
-    table: Rewards = level * (1 - np.exp(-speed * n / (0.1 * length))) + noise
-    return table
+    return level * (1 - np.exp(-speed * n / (0.1 * length))) + noise
 
 
 def _require(holds: bool, what: str) -> None:

@@ -10,28 +10,19 @@ from typing import Any
 
 import numpy as np
 
-from latebloomer._util.text import brief, html_table
+from latebloomer._util.text import html_table
 from latebloomer.core.ledger import OVER, RACERS
-from latebloomer.errors import (
-    ArmError,
-    NoScoresYet,
-    RewardError,
-    SettingError,
-    TellError,
-    need_whole,
-    require,
-)
+from latebloomer.errors import ArmError, NoScoresYet, TellError, need_whole, require
 from latebloomer.policies.base import Policy
 from latebloomer.policies.registry import policy_for
 from latebloomer.session import checked_inputs as inputs
 from latebloomer.session import events as session_events
 from latebloomer.session import learner_view as views
+from latebloomer.session.checked_inputs import LARGEST
 from latebloomer.session.events import FAILED, FINISHED, Event, ScoreReported
 from latebloomer.session.plan_in_force import Terms
 from latebloomer.session.play import Play
 from latebloomer.theory.certificate import DELTA, LINES, Certificate, certificate
-
-LARGEST = 1e100  # squares of larger scores would leave the range of a double
 
 
 class Session:
@@ -158,7 +149,8 @@ class Session:
         Only a policy that decides after every pull issues batches: the pulls of a phase may be
         made in any order anyway. None if no arm can be added.
         """
-        play, size = self._play, min(inputs.batch_size(batch), self.deciding_budget - self.spent)
+        play, most = self._play, need_whole("batch", batch, 1, "it is a number of arms")
+        size = min(most, self.deciding_budget - self.spent)
         if play.due == OVER or self._selection is not None or not play.picks_now:
             return None
         if play.batch:
@@ -171,12 +163,9 @@ class Session:
         play = self._play
         due = play.due
         i = arm if arm is due and due >= 0 else self._index(arm)
-        value = score if type(score) is float else inputs.as_number(score)
-        if not -LARGEST <= value <= LARGEST:
-            raise RewardError(
-                f"score={brief(score)} for arm {self.names[i]} must be a finite number between "
-                f"{-LARGEST:g} and {LARGEST:g}. Check what the pull returned."
-            )
+        value = score
+        if type(score) is not float or not -LARGEST <= score <= LARGEST:
+            value = inputs.as_score(score, f" for arm {self.names[i]}")
         if i != due and not (self._selection is None and play.accepts(i)):
             raise TellError(self._not_requested(i))
         self._arms.append(i)
@@ -238,14 +227,13 @@ class Session:
 
     def _issue_batch(self, event: session_events.BatchIssued) -> None:
         if event != self.next_batch(event.size):
-            size, why = event.size, self.reason
-            raise TellError(f"A batch of {size} arms cannot be issued now: {why}.")
+            raise TellError(f"A batch of {event.size} arms cannot be issued now: {self.reason}.")
         self._play.issue_batch(event.size, event.more)
 
     def _let_leave(self, event: session_events.LearnerLeft) -> None:
         i = self._index(event.arm)
-        if not isinstance(event.how, str) or event.how not in (FAILED, FINISHED):
-            raise SettingError(f"how={brief(event.how)} must be {FAILED!r} or {FINISHED!r}.")
+        right = isinstance(event.how, str) and event.how in (FAILED, FINISHED)
+        require(right, "how", event.how, f"{FAILED!r} or {FINISHED!r}", "arms leave in these ways")
         if self.departure(i) is not None:
             raise TellError(f"Arm {self.names[i]} has already {self.departure(i)}.")
         if event.how == FINISHED and not self._pulls[i]:
@@ -299,12 +287,10 @@ class Session:
     def _select_winner(self, event: session_events.WinnerSelected) -> None:
         selection = self.selection
         if self._index(event.arm) != selection.arm:
-            raise TellError(
-                f"Arm {event.arm} cannot be selected: {self.policy!r} selects arm {selection.arm}."
-            )
-        budget = need_whole("budget", event.budget)
-        require(budget >= self.spent, "budget", budget, f"at least {self.spent}", "spent already")
-        self._selection, self.budget = selection, budget
+            why = f"{self.policy!r} selects arm {selection.arm}"
+            raise TellError(f"Arm {event.arm} cannot be selected: {why}.")
+        self.budget = need_whole("budget", event.budget, self.spent, "that many pulls are spent")
+        self._selection = selection
         self._play.halt()
         self._train_winner()
 
@@ -348,14 +334,12 @@ class Session:
         self._play_again(from_start=event.revive)
 
     def _checked_extension(self, event: session_events.Extended) -> tuple[int, int, int]:
-        budget, deciding = need_whole("budget", event.budget), need_whole("budget", event.deciding)
-        horizon, most = need_whole("horizon", event.horizon), max(self._pulls)
-        require(budget >= self.budget, "budget", budget, f"at least {self.budget}",
-                "a session is extended, not cut")  # fmt: skip
+        budget = need_whole("budget", event.budget, self.budget, "a session is extended, not cut")
+        deciding = need_whole("budget", event.deciding)
         if not self.spent <= deciding <= budget:
             raise TellError(f"{event} is impossible: {self.spent} pulls are already spent.")
-        require(horizon >= max(1, most), "horizon", horizon, f"at least {most}",
-                "an arm has had that many pulls")  # fmt: skip
+        most = max(1, *self._pulls)
+        horizon = need_whole("horizon", event.horizon, most, "an arm has had that many pulls")
         arms = len(self.names) + len(self._joining)
         self.policy.plan(arms, deciding, horizon, self.min_pulls)  # raises if it cannot be played
         self.policy.settings(arms, deciding, horizon)
@@ -448,13 +432,13 @@ class Session:
             why = "takes no more pulls" if gone else f"is at the horizon of {self.horizon} pulls"
             return f"{name} {why}; {left} {of} are not spent"
         if not self.trainable:
-            return f"no arm that takes pulls remains; {left} {of} are not spent"
-        if all(self._pulls[i] >= self.horizon for i in self.racing):
-            return (
-                f"every remaining arm is at the horizon of {self.horizon} pulls; "
-                f"{left} {of} are not needed"
-            )
-        return f"the plan is complete; {left} {of} are not needed"
+            best, why = self._best(), "no arm that takes pulls remains"
+            if best != OVER and self._was_dropped(best):
+                why = f"every remaining arm failed, so {self.names[best]}, dropped before, is kept"
+            return f"{why}; {left} {of} are not spent"
+        at_end = all(self._pulls[i] >= self.horizon for i in self.racing)
+        end = f"every remaining arm is at the horizon of {self.horizon} pulls"
+        return f"{end if at_end else 'the plan is complete'}; {left} {of} are not needed"
 
     @property
     def spent(self) -> int:
@@ -540,22 +524,30 @@ class Session:
         if best != OVER:
             return best
         raise NoScoresYet(
-            "No arm is left to recommend: the remaining arms failed or have no score. An "
-            "extension with revive=True brings back dropped arms."
+            "Every arm that had a score has failed, so there is nothing to recommend."
             if self.spent
             else "No scores yet, so there is nothing to recommend. Call ask(), train that arm, "
             "and report its score with tell()."
         )
 
+    @property
+    def has_best(self) -> bool:
+        """True if an arm can be recommended."""
+        return self._best() != OVER
+
     def _best(self) -> int:
-        """Return the arm to keep; OVER if every arm that could be kept failed."""
+        """Return the arm to keep; OVER if every arm that had a score failed."""
         if self._selection is not None:
             return self._selection.arm
-        best, finished = self._play.best(), self._finished()
-        if not finished:
-            return best
-        found = [*finished, *([best] if best != OVER else [])]
-        return max(found, key=lambda i: (self._sign * self._estimate(i), -i))
+        at = {i: 0 for i in (*self._finished(), self._play.best()) if i != OVER}
+        if not at:  # every remaining arm failed: the arms that were dropped last come next
+            at = {i: left.at for i, left in self._exits.items() if self._was_dropped(i)}
+        return max(at, key=lambda i: (at[i], self._sign * self._estimate(i), -i), default=OVER)
+
+    def _was_dropped(self, i: int) -> bool:
+        """Return whether an arm was dropped, and has not failed since."""
+        left = self._exits.get(i)
+        return left is not None and left.decision is not None and left.how != FAILED
 
     @property
     def winner(self) -> int | None:
@@ -613,9 +605,8 @@ class Session:
         end. If you check repeatedly in order to stop, `looks` is the maximum number of checks.
         """
         by_arm = np.argsort(np.array(self._arms), kind="stable")
-        rewards = np.split(
-            self._sign * np.array(self._scores)[by_arm], np.cumsum(self._pulls)[:-1]
-        )
+        scores = np.split(np.array(self._scores)[by_arm], np.cumsum(self._pulls)[:-1])
+        rewards = [self._sign * own for own in scores]
         for i in self.repeats_scores:  # a repeated reward is not a new measurement
             rewards[i] = rewards[i][:0]
         window = float(getattr(self.policy, "window", 0.25))
@@ -645,6 +636,9 @@ class Session:
     def _view(self, i: int, best: int) -> views.LearnerView:
         left, estimate, last = self._exits.get(i), self._estimate(i), self._last_scores[i]
         decided = left is not None and left.decision is not None
+        why = left.why if left else ""
+        if left and i == best and self._was_dropped(i):
+            why = f"Dropped at race pull {left.at:,}, but every arm that remained then failed"
         return views.LearnerView(
             arm=i,
             name=self.names[i],
@@ -655,8 +649,8 @@ class Session:
             estimate=estimate,
             rule=self.policy.name,
             decision=left.decision if left and decided else self._comparison(i, best),
-            left_at=left.at if left and (decided or left.how == FAILED) else None,
-            left_why=left.why if left else "",
+            left_at=left.at if left and i != best and (decided or left.how == FAILED) else None,
+            left_why=why,
         )
 
     def _state(self, i: int, best: int) -> str:
@@ -687,11 +681,9 @@ class Session:
         made = self.policy.forecast(self._play.ledger, row)
         if made is None:
             return None
-        gain = self._sign * made.gain
-        level = estimate - made.trust * gain
-        return views.ForecastView(
-            level + gain, made.ahead, made.trust, level, made.origin, made.tested
-        )
+        trust, gain = made.trust, self._sign * made.gain
+        level = estimate - trust * gain
+        return views.ForecastView(level + gain, made.ahead, trust, level, made.origin, made.tested)
 
     # --- events, replay, equality ---
 

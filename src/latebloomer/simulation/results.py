@@ -34,7 +34,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from latebloomer._util.atomic_files import File, write_csv, write_file
-from latebloomer._util.text import data_frame, html_table
+from latebloomer._util.text import aligned, data_frame, html_table
 from latebloomer.core.statistics import Estimate, mcnemar
 from latebloomer.errors import LatebloomerError, ResultsError, extra, require, unknown
 from latebloomer.policies.base import Policy
@@ -214,7 +214,7 @@ class Results:
     # --- showing and writing ---
 
     def __str__(self) -> str:
-        return f"{self._title()}\n{aligned(_table(COLUMNS, self.rows()))}"
+        return f"{self._title()}\n{_lines(COLUMNS, self.rows())}"
 
     def _repr_html_(self) -> str:
         """Return the same table for a notebook."""
@@ -377,7 +377,7 @@ class Comparison:
     def __str__(self) -> str:
         about = f"{self.first} minus {self.second}, the same runs"
         columns = (*COUNTED, "error_difference", "p", "regret_difference")
-        return f"{about}\n{aligned(_table(columns, self.rows))}"
+        return f"{about}\n{_lines(columns, self.rows)}"
 
 
 def _comparison_row(pair: Pair) -> Row:
@@ -427,18 +427,10 @@ def _text(value: float | str | None) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
-def aligned(rows: Sequence[Sequence[str]]) -> str:
-    """Return rows as lines: the first column to the left, the others to the right.
-
-    >>> print(aligned([["policy", "error"], ["r-sr", "0.5"]]))
-    policy  error
-    r-sr      0.5
-    """
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = (
-        "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in rows
-    )
-    return "\n".join(line.rstrip() for line in lines)
+def _lines(columns: Sequence[str], rows: Sequence[Row]) -> str:
+    """Return the table as lines: the first column to the left, the others to the right."""
+    shown = _table(columns, rows)
+    return "\n".join(aligned(shown, "<".ljust(len(shown[0]), ">")))
 
 
 def _flat(value: Any) -> Any:

@@ -214,8 +214,7 @@ def certificate(
     """
     require(method in METHODS, "method", method, "lines or windows", "no other is proved here")
     cx.need(window=window, delta=delta, horizon=horizon)
-    need_whole("horizon", horizon)
-    require(need_whole("looks", looks) >= 1, "looks", looks, "at least 1", "this is one of them")
+    need_whole("looks", looks, 1, "this is one of them")
     arrays = [_as_rewards(arm, given) for arm, given in enumerate(rewards)]
     require(len(arrays) >= 2, "arms", len(arrays), "at least 2", "one arm has no rival")
     level = pooled_noise(arrays) if noise is None else noise
@@ -338,7 +337,6 @@ def _most_pulls(arrays: list[Floats], horizon: int, budget: int | None) -> int:
     if budget is None:
         return horizon
     cx.need(budget=budget)
-    need_whole("budget", budget)
     longest = max(len(x) for x in arrays)
     if longest > budget:
         raise BudgetError(f"budget={budget}, but an arm has {longest} rewards already")

@@ -12,7 +12,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from latebloomer.errors import BudgetError, CurveError, need_in, require
+from latebloomer.errors import BudgetError, CurveError, need_in, need_whole, require
 
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
@@ -98,6 +98,11 @@ def gaps(curves: ArrayLike, budget: int) -> Floats:
     """
     last = as_problem(curves, budget)[:, budget - 1]
     return np.max(last) - last
+
+
+def best_increments(means: Floats, budget: int) -> Floats:
+    """Return gamma_(1)(n) of the best arm at n = 0, ..., T - 1; no curve tells n = 0: infinite."""
+    return np.diff(means[best_arm(means, budget), :budget], prepend=-np.inf)
 
 
 def h1(gaps: ArrayLike, eta: float = 2.0) -> float:
@@ -327,10 +332,8 @@ def as_curves(curves: ArrayLike, pulls: int = 1) -> Floats:
             "curves[i, n - 1] is the mean of the n-th pull of arm i"
         )
     if not np.isfinite(array).all():
-        arm, index = np.argwhere(~np.isfinite(array))[0]
-        raise CurveError(
-            f"curves[{arm}, {index}] is {array[arm, index]}, but every mean must be finite"
-        )
+        arm, n = np.argwhere(~np.isfinite(array))[0]
+        raise CurveError(f"curves[{arm}, {n}] is {array[arm, n]}, but means must be finite")
     if pulls > array.shape[1]:
         raise CurveError(
             f"curves end at pull {array.shape[1]}, but pull {pulls} is needed: "
@@ -373,9 +376,9 @@ def need(**values: float) -> None:
         if name in INTERVALS:
             need_in(name, value, *INTERVALS[name])
         elif isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-            raise BudgetError(
-                f"{name}={value!r}, but {name} must be a whole number of pulls, 1 or more"
-            )
+            raise BudgetError(f"{name}={value!r}, but {name} must be an integer >= 1: it is pulls")
+        else:
+            need_whole(name, value)  # which a double can hold
 
 
 def exponential(exponent: float) -> float:

@@ -52,10 +52,7 @@ def phase_condition(curves: ArrayLike, budget: int, window: float) -> PhaseCondi
     """
     cx.need(window=window)
     means = cx.as_problem(curves, budget)
-    gamma = np.diff(
-        means[cx.best_arm(means, budget), :budget], prepend=-np.inf
-    )  # gamma[0] infinite
-    lengths = phase_lengths(len(means), budget)
+    gamma, lengths = cx.best_increments(means, budget), phase_lengths(len(means), budget)
     bias = [budget * float(gamma[n - window_length(window, n)]) for n in lengths]
     allowed = np.sort(cx.gaps(means, budget))[:0:-1] / 2  # Delta_(K), ..., Delta_(2)
     return PhaseCondition(tuple(bias), tuple(allowed.tolist()))
@@ -118,11 +115,8 @@ def proved_error_bound(gaps: ArrayLike, budget: int, noise: float, window: float
     cx.need(noise=noise, window=window)
     ordered = cx.as_gaps(gaps)
     _need_phases(len(ordered), budget)
-    signal, lengths = (
-        cx.signal_to_noise(ordered, noise),
-        phase_lengths(len(ordered), budget),
-    )
-    windows = [max(1, window_length(window, n)) for n in lengths]
+    signal = cx.signal_to_noise(ordered, noise)
+    windows = [max(1, window_length(window, n)) for n in phase_lengths(len(ordered), budget)]
     return float(sum(np.sum(np.exp(-h / 16 * signal[-j:])) for j, h in enumerate(windows, 1)))
 
 

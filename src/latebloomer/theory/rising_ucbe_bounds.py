@@ -356,13 +356,6 @@ def _thresholds(curves: ArrayLike, budget: int, noise: float, window: float) -> 
     gamma = np.diff(means, axis=1, prepend=-np.inf)[:, at]  # gamma(n) in column n; gamma(0) = inf
     missing = np.maximum(cx.gaps(means, budget)[:, None] - budget * gamma, 0.0)
     h = window_lengths(y, window).astype(np.float64)
-    alone = np.maximum(h, 1) ** 3 * _smallest_bonus(missing, 2 * budget * noise)
+    alone = np.maximum(h, 1) ** 3 * cx.signal_to_noise(missing, 2 * budget * noise)
     alone = np.where(h == 0, 0.0, alone)  # an empty window: the left side is infinite
     return np.minimum.accumulate(alone[:, ::-1], axis=1)[:, ::-1]  # some y' >= y is enough
-
-
-def _smallest_bonus(missing: Floats, scale: float) -> Floats:
-    """Return (missing / scale)^2; infinite if something is missing but there is no noise."""
-    if scale == 0:
-        return np.where(missing > 0, np.inf, 0.0)
-    return (missing / scale) ** 2

@@ -20,10 +20,7 @@ def bias_condition(curves: ArrayLike, budget: int, window: float) -> bool:
     cx.need(window=window)
     means = cx.as_problem(curves, budget)
     each = budget // len(means)
-    gamma = np.diff(
-        means[cx.best_arm(means, budget), :budget], prepend=-np.inf
-    )  # gamma[0] infinite
-    bias = budget * gamma[each - window_length(window, each)]
+    bias = budget * cx.best_increments(means, budget)[each - window_length(window, each)]
     return bool(bias <= np.sort(cx.gaps(means, budget))[1] / 2)
 
 

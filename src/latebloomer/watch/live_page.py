@@ -18,11 +18,10 @@ from time import localtime, perf_counter, strftime, time
 from typing import Any
 from urllib.parse import quote
 
-from latebloomer._util.text import span_of_time
 from latebloomer.errors import JournalError, LatebloomerError
 from latebloomer.page import race_page, svg
 from latebloomer.page.race_html import RaceDrawing, settings_table, sortable
-from latebloomer.page.race_page import FINISHED, INTERRUPTED, RUNNING, PageEvent, RacePage
+from latebloomer.page.race_page import FINISHED, INTERRUPTED, RUNNING, RacePage, ThinnedCurve
 from latebloomer.racing.journal import listing
 from latebloomer.racing.journal.journal import Entry
 from latebloomer.racing.race_state import RaceState
@@ -267,6 +266,7 @@ FIRST, CHUNK = 4_000, 20_000  # events read at once: a long journal shows someth
 GROWN = 1.25  # times as many pulls as before: then the certificate is computed again,
 SHARE = 20  # unless that would take more than one part in 20 of the time
 MOST_EVENTS = 500
+SHOWN = events.PullFailed | events.WinnerSelected | events.LearnerLeft | events.Extended
 WAITS = 2.0  # seconds after which a pull is called long
 
 
@@ -306,11 +306,9 @@ class FollowedRace:
     def _start(self, state: RaceState) -> None:
         """Prepare for a race, or for another one that has taken its place."""
         points = race_page.points_for(len(state.names))
-        self._curves: dict[int, race_page.ThinnedCurve] = defaultdict(
-            lambda: race_page.ThinnedCurve(points)
-        )
-        self._events: list[PageEvent] = []  # all but drops, which the views have
-        self._failures: dict[int, PageEvent] = {}  # the latest of each arm
+        self._curves = defaultdict[int, ThinnedCurve](lambda: ThinnedCurve(points))
+        self._events: list[race_page.PageEvent] = []  # all but drops, which the views have
+        self._failures: dict[int, race_page.PageEvent] = {}  # the latest of each arm
         self._assessment: dict[str, Any] = {}
         self._next_assessment = inf  # not before this time; the first page does not wait for one
         self._finished: RacePage | None = None  # with the verdict
@@ -318,28 +316,19 @@ class FollowedRace:
     def _take(self, entry: Entry) -> None:
         event, state = entry.event, self.state
         assert state is not None
-        names, self._finished = state.names, None
-        match event:
-            case events.ScoreReported():
-                self._curves[event.arm].add(event.score)
-            case events.PullFailed():
-                text = f"{names[event.arm]}: pull {event.n} failed, {event.reason}"
-                self._failures[event.arm] = self._add(text, bad=True)
-            case events.WinnerSelected():
-                self._add(f"{names[event.arm]} is selected and trained further")
-            case events.LearnerLeft():
-                failed = event.how == events.FAILED
-                if failed:  # why it failed says the same as its last failed pull
-                    said = self._failures.get(event.arm)
-                    self._events = [one for one in self._events if one is not said]
-                self._add(f"{names[event.arm]}: {event.why}", bad=failed)
-            case events.Extended():
-                self._add(event.why)
-
-    def _add(self, text: str, bad: bool = False) -> PageEvent:
-        spent = self.state.session.spent if self.state else 0
-        self._events = [PageEvent(spent, text, bad), *self._events[: MOST_EVENTS - 1]]
-        return self._events[0]
+        self._finished = None
+        if isinstance(event, events.ScoreReported):
+            self._curves[event.arm].add(event.score)
+        elif isinstance(event, SHOWN):
+            bad = isinstance(event, events.PullFailed)
+            if isinstance(event, events.LearnerLeft) and event.how == events.FAILED:
+                bad, said = True, self._failures.get(event.arm)  # which says the same
+                self._events = [one for one in self._events if one is not said]
+            text = events.in_words(event, state.names.__getitem__)
+            self._events.insert(0, race_page.PageEvent(state.session.spent, text, bad))
+            del self._events[MOST_EVENTS:]
+            if isinstance(event, events.PullFailed):
+                self._failures[event.arm] = self._events[0]
 
     def _with_events(self, page: RacePage, **more: Any) -> RacePage:
         found = [*self._events, *(drop for drop in page.events if not drop.bad)]
@@ -364,7 +353,7 @@ class FollowedRace:
             stage = race_page.ALL_FAILED
         waited = max(0.0, time() - self._journal.latest) if stage == RUNNING else 0.0
         elapsed = state.elapsed + waited
-        if not any(session.pulls_of(i) for i in session.racing):
+        if not session.has_best:
             page = self._page_without_scores(state, stage)
         else:
             self._assess(state)
@@ -374,8 +363,9 @@ class FollowedRace:
             reading = f"Reading the journal, up to pull {session.spent:,} so far."
             page = replace(page, why=self.wrong or reading)
         return self._with_events(
-            page, seconds=elapsed, time_left=_time_left(state, elapsed),
-            waiting=_waiting(state, waited), levels=session.levels_to_come, warnings=(),
+            page, seconds=elapsed, waiting=_waiting(state, waited), warnings=(),
+            time_left=state.time_left(elapsed) or "computing the verdict",
+            levels=session.levels_to_come,
         )  # fmt: skip
 
     def _assess(self, state: RaceState) -> None:
@@ -401,18 +391,6 @@ class FollowedRace:
             settings=pictures.shown_settings(settings.as_dict(), settings.rule),
             resume_code=pictures.resume_code(self.path),
         )  # fmt: skip
-
-
-def _time_left(state: RaceState, elapsed: float) -> str:
-    session, seconds = state.session, state.settings.seconds
-    if session.over:
-        return "computing the verdict"
-    if seconds is not None:
-        return f"{span_of_time(max(0.0, seconds - elapsed))} left"
-    if not session.spent:
-        return "time left unknown"
-    pace = state.elapsed / session.spent
-    return f"about {span_of_time(pace * (session.budget - session.spent))} left"
 
 
 def _waiting(state: RaceState, waited: float) -> str:

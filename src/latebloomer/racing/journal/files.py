@@ -29,7 +29,7 @@ class Blank(JournalError):
     """A file without a race: a process was stopped while it made the file."""
 
 
-class Foreign(JournalError):
+class NotAJournal(JournalError):
     """A file that is not a journal."""
 
 
@@ -167,9 +167,8 @@ def _glance(log: SqliteLog) -> Glance:
 
 def _damage(file: Path, error: Exception) -> JournalError:
     entries, cause = intact_entries(file)
-    return schema.damage_error(
-        file, len(entries), pulls_in(entries), cause or one_line(str(error))
-    )
+    cause = cause or one_line(str(error))
+    return schema.damage_error(file, len(entries), pulls_in(entries), cause)
 
 
 def _open(file: Path, damaged: bool = False, brief: bool = False) -> SqliteLog:
@@ -215,7 +214,9 @@ def need_journal(file: Path) -> None:
     except sqlite3.DatabaseError:
         application = version = 0
     if application != schema.APPLICATION:
-        raise Foreign(f"{near(file)} is not a journal: another program wrote it.")
+        raise NotAJournal(
+            f"{near(file)} is not a journal: another program wrote it. Check the path."
+        )
     if version != schema.VERSION:
         old = version < schema.VERSION
         way = "Start a new race in another file." if old else "Upgrade latebloomer."

@@ -64,7 +64,7 @@ def listed_race(path: Path) -> ListedRace | None:
     sizes = written_at(path), own, _folder_bytes(_checkpoints(path))
     try:
         found = files.glance(path)
-    except files.Foreign:
+    except files.NotAJournal:
         return None
     except files.Blank as error:
         return ListedRace(str(path), EMPTY, *sizes, wrong=str(error))
@@ -228,11 +228,10 @@ def _may_be_journal(path: Path) -> bool:
         return False
     if path.suffix == ".db" or path.with_name(f"{path.name}-wal").exists():
         return True
-    try:
+    with suppress(errors.JournalError):
         files.need_journal(path)
-    except errors.JournalError:
-        return False
-    return True
+        return True
+    return False
 
 
 def written_at(path: Path) -> float:
@@ -251,7 +250,7 @@ def newest_journal(folder: Place = RACES) -> Path:
     for path in reversed(journal_files(folder)):
         try:
             files.read(path, brief=True).close()
-        except (files.Blank, files.Foreign):
+        except (files.Blank, files.NotAJournal):
             continue
         except errors.JournalError:
             pass  # damaged or unreadable: opening it raises the reason

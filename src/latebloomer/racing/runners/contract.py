@@ -14,7 +14,7 @@ from inspect import isgeneratorfunction
 from math import inf
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 
-from latebloomer.errors import LearnerError, SettingError, need_number, require
+from latebloomer.errors import LearnerError, SettingError, need_in, require
 from latebloomer.racing.checkpoints.saved_states import CheckpointSchedule, SavedStates
 from latebloomer.racing.learner import Entry
 from latebloomer.racing.settings import Settings
@@ -93,9 +93,7 @@ class Runner(ABC):
 
     def __post_init__(self) -> None:
         if self.timeout is not None:
-            need_number("timeout", self.timeout)
-            require(0 < self.timeout < inf, "timeout", self.timeout, "above 0 and finite",
-                    "it is the number of seconds that one pull may take")  # fmt: skip
+            need_in("timeout", self.timeout, "(0, inf)", "it is the seconds that a pull may take")
         for name, least, why in (
             ("retries", 0, "it is how often a failed pull is retried"),
             ("checkpoint_every", 1, "it is pulls between checkpoints"),

@@ -141,9 +141,8 @@ class LearnerHost:
         if n == 0:
             text = "it ended before its first score"
             return PullFailed(self.arm, 1, "score", text, final=True)
-        return events.LearnerLeft(
-            self.arm, events.FINISHED, f"finished after {n} pull{'s' * (n != 1)}"
-        )
+        why = f"finished after {n} pull{'s' * (n != 1)}"
+        return events.LearnerLeft(self.arm, events.FINISHED, why)
 
     def _failure(self, n: int, error: BaseException, kind: str) -> PullFailed:
         """Return the failure that an exception in the learner's code is; Ctrl-C is none."""
@@ -230,8 +229,7 @@ def unpack(packed: PackedLearners) -> Sequence[Entry]:
     if not isinstance(packed.entries, bytes):
         return packed.entries
     sys.path += [folder for folder in packed.path if folder not in sys.path]
-    entries: list[Entry] = pickle.loads(packed.entries)
-    return entries
+    return pickle.loads(packed.entries)
 
 
 # --- and back ---
@@ -313,8 +311,7 @@ class LimitedHost(ABC):
         self.done = at.done
         again = at.done - (at.saved.n if at.saved else 0)
         limit = None if self._timeout is None else self._timeout * (1 + again)
-        answer: Ready | PullFailed = self._call(limit, "prepare", at)
-        return answer
+        return self._call(limit, "prepare", at)
 
     def pull(self) -> PullReport:
         """Make one pull."""

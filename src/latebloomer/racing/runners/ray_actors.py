@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from latebloomer._util.text import reason_of
 from latebloomer.cluster import Cluster
-from latebloomer.errors import ClusterError, LearnerError, need_number, require
+from latebloomer.errors import ClusterError, LearnerError, need_in, require
 from latebloomer.racing.checkpoints.storage import Storage
 from latebloomer.racing.runners import learner_host
 from latebloomer.racing.runners.contract import Order, Runner, RunnerContext
@@ -188,8 +188,7 @@ def needed(resources: Any, name: str = "resources") -> dict[str, float]:
     require(isinstance(resources, Mapping), name, resources,
             'a dict such as {"num_cpus": 1, "num_gpus": 0}', "a pull takes that")  # fmt: skip
     for one, amount in resources.items():
-        need_number(f"{name}[{one!r}]", amount)
-        require(amount >= 0, f"{name}[{one!r}]", amount, "at least 0", "it is an amount")
+        need_in(f"{name}[{one!r}]", amount, "[0, inf)", "it is an amount")
     return {KNOWN.get(str(one), str(one)): amount for one, amount in resources.items() if amount}
 
 

@@ -173,13 +173,8 @@ def warnings_of(race: RaceState) -> Iterator[str]:
     """Yield what a verdict warns of: failures, notes, extensions, missed times, unequal costs."""
     session, names = race.session, race.session.names
     for note in race.notes:
-        if isinstance(note, events.Extended):
-            yield f"{note.why} {NO_BOUND}"
-        elif isinstance(note, events.LearnerLeft):
-            how = " failed" if note.how == events.FAILED else ""
-            yield f"{names[note.arm]}{how}: {note.why}"
-        else:
-            yield note.text if note.arm is None else f"{names[note.arm]}: {note.text}"
+        said = events.in_words(note, names.__getitem__)
+        yield f"{said} {NO_BOUND}" if isinstance(note, events.Extended) else said
     lost = {arm for arm, left in race.departures.items() if left.how == events.FAILED}
     kinds = {(one.arm, one.n, one.kind == events.INTERRUPTED) for one in race.failures}
     for arm, n, ended in sorted(kinds):

@@ -83,7 +83,7 @@ def _curves_of(verdict: Verdict) -> dict[int, ThinnedCurve]:
 
 def _departures(verdict: Verdict) -> list[PageEvent]:
     """Return which learners left and why, the last first."""
-    left = [(one.left_at, one) for one in verdict.learners if one.left_at and not one.leads]
+    left = [(one.left_at, one) for one in verdict.learners if one.left_at]
     return [
         PageEvent(at, f"{one.name}: {one.why}", one.state == FAILED)
         for at, one in sorted(left, key=lambda pair: -pair[0])
@@ -143,9 +143,10 @@ def _plot_curves(
             ax.plot([pulls[-1], made.at], [scores[-1], tip], ":", color=color, linewidth=1.3)
         if one.arm in colors:
             ends.append((tip, shortened(one.name, 28), color))
+    reach = max(made.at if (made := fan_of(one)) else one.pulls for one in learners)
     ax.axvline(verdict.horizon, color="0.4", linewidth=0.9, zorder=0)
-    ax.set(xlabel="pulls (dotted: forecast to the horizon)", ylabel="score",
-           xlim=(0, verdict.horizon))  # fmt: skip
+    ax.set(xlabel="pulls (dotted: discounted forecast)", ylabel="score",
+           xlim=(0, reach))  # fmt: skip
     ax.grid(True, axis="y", color="0.92", linewidth=0.6)
     label_ends(ax, ends)
 

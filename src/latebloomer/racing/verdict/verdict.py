@@ -11,8 +11,8 @@ import json
 import pickle
 import shlex
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
-from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +23,7 @@ from latebloomer.racing.journal.journal import near
 from latebloomer.racing.settings import rule_in, varying_settings
 from latebloomer.racing.verdict.history import Finding, Hindsight, History
 from latebloomer.session.events import FAILED
-from latebloomer.session.learner_view import LearnerView, ranked
+from latebloomer.session.learner_view import LearnerView, finite, ranked
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -177,7 +177,7 @@ class Verdict:
 
     def curve(self, name: str) -> list[float]:
         """Return a learner's scores, pull by pull."""
-        return self.history.by_arm[self.history.names.index(name)].tolist()
+        return self.history.by_arm[self[name].arm].tolist()
 
     @property
     def policy(self) -> str:
@@ -207,9 +207,7 @@ class Verdict:
         LearnerError
             The verdict was read from a journal alone, without the learners.
         """
-        if name not in self.pulls:
-            raise UnknownName(f"name={name!r} is not a learner of this race: {list(self.pulls)}")
-        if name == self.name and self.learner is not None:
+        if self[name].name == self.name and self.learner is not None:
             return self.learner
         if self.loader is None:
             raise LearnerError(
@@ -219,7 +217,10 @@ class Verdict:
         return self.loader(name)
 
     def __getitem__(self, name: str) -> LearnerView:
-        return next(one for one in self.learners if one.name == name)
+        for one in self.learners:
+            if one.name == name:
+                return one
+        raise UnknownName(f"name={name!r} is not a learner of this race: {list(self.pulls)}")
 
     def __str__(self) -> str:
         return brief(self)
@@ -228,10 +229,9 @@ class Verdict:
         """Return all that is known, with every reason and every warning."""
         shown = by_rank(self)
         lines = [self.sentence, *explanation(self), f"{self.selected}. {self.trained}."]
+        lines += _both_scores(self.learner)
         lines += [f"{words.as_sentence(self.reason)} {_policy(self)}", "", *_table(shown), ""]
-        for one in shown:
-            why = f"{one.why}. {one.remark}" if one.remark else one.why
-            lines.append(f"{one.name}: {why}.")
+        lines += [f"{one}." for one in shown]
         lines += ["", words.as_sentence(self.certificate)]
         lines += [f"{rival}." for rival in self.hindsight]
         lines += [f"Warning: {warning}." for warning in self.warnings]
@@ -243,7 +243,7 @@ class Verdict:
                 "certificate", "half_time", "late_bloomer", "pulls", "reason")  # fmt: skip
         return {name: getattr(self, name) for name in same} | {
             "selected": asdict(self.selected), "trained": asdict(self.trained),
-            "estimates": _finite(self.estimates),
+            "estimates": finite(self.estimates),
             "states": {a.name: a.state for a in self.learners},
             "why": {a.name: a.why for a in self.learners},
             "hindsight": {h.rule: h.pick for h in self.hindsight},
@@ -282,7 +282,7 @@ class Verdict:
         more = {"over": self.over, "unspent": self.unspent, "policy": self.policy,
                 "warnings": list(self.warnings), "journal": self.journal, "rows": self.rows()
                 }  # fmt: skip
-        return json.dumps(_finite(self.summary() | more), allow_nan=False)
+        return json.dumps(finite(self.summary() | more), allow_nan=False)
 
     def to_frame(self, index: str | Sequence[str] | None = None) -> Any:
         """Return the tidy table as a pandas data frame; `index` names columns to find rows by."""
@@ -319,15 +319,6 @@ class Verdict:
         return race_cell(page_data(self))
 
 
-def _finite(value: Any) -> Any:
-    """Return the value with None for what JSON has no number for."""
-    if isinstance(value, dict):
-        return {name: _finite(one) for name, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(one) for one in value]
-    return None if isinstance(value, float) and not isfinite(value) else value
-
-
 SHOWN = 5  # learners in the short table: the best ones
 
 
@@ -337,7 +328,7 @@ def by_rank(verdict: Verdict) -> list[LearnerView]:
 
 
 def brief(verdict: Verdict, table: bool = True) -> str:
-    """Return the result first, in at most fourteen lines; the last names the place of the rest."""
+    """Return the result first, in at most fifteen lines; the last names the place of the rest."""
     lines = [verdict.sentence, *explanation(verdict)]
     if verdict.trained.pulls_after_selection:
         lines.append(f"{verdict.selected}. {verdict.trained}.")
@@ -363,16 +354,20 @@ def _policy(verdict: Verdict) -> str:
     return f"Policy: {name}, chosen by {chosen}." if chosen else f"Policy: {name}."
 
 
+def _both_scores(learner: Any) -> list[str]:
+    """Return the scores of averaged weights and of the model as trained, if a learner has both."""
+    with suppress(Exception):  # whatever an evaluation raises, the verdict is shown
+        if learner.averages:
+            own, average = (learner.last_scores[name] for name in ("model", "averaged_model"))
+            return [f"Last scores: {average:.6g} (averaged weights), {own:.6g} (as trained)."]
+    return []
+
+
 def _table(shown: Sequence[LearnerView]) -> list[str]:
     """Return learners, one a line, below a header."""
     head = ("learner", "trained", "score", "forecast (trust)", f"estimate ({shown[0].rule})",
             "time", "outcome")  # fmt: skip
-    rows = [head, *(_cells(one) for one in shown)]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return [
-        "  ".join([f"  {name:<{widths[0]}}", *map(str.rjust, cells, widths[1:]), outcome])
-        for name, *cells, outcome in rows
-    ]
+    return [f"  {line}" for line in words.aligned([head, *map(_cells, shown)], "<>>>>><")]
 
 
 def _cells(one: LearnerView) -> tuple[str, ...]:
@@ -425,17 +420,30 @@ def standing(one: LearnerView, horizon: int) -> str:
 
 
 def explanation(verdict: Verdict) -> list[str]:
-    """Return why a learner with a higher last score was not kept, and how to train it further."""
+    """Return why a learner with a better last score was not kept, and how to train it further.
+
+    A forecast beyond the best possible score is explained too.
+    """
     best, other = verdict[verdict.name], highest(verdict)
+    beyond = _beyond(verdict, best, other)
     if other.leads:
-        return []
+        return beyond
     when = "when it was dropped" if other.left_at else "but was not selected"
     at = f" at {other.trained}" if other.trained != best.trained else ""
     numbers = f"{other.score:.4g}"
     if other.forecast is not None and other.forecast.trust:
         numbers += f", forecast {other.forecast.score:.4g}"
-    text = f"{other.name} scored higher {when}{at}: {numbers}.{_why(verdict, best, other)}"
-    return [text, *filter(None, [verdict.advice])]
+    text = f"{other.name} scored better {when}{at}: {numbers}.{_why(verdict, best, other)}"
+    return [*beyond, text, *filter(None, [verdict.advice])]
+
+
+def _beyond(verdict: Verdict, best: LearnerView, other: LearnerView) -> list[str]:
+    sign = verdict.history.sign
+    limit = (verdict.settings.get("score_range") or (0, 1))[sign > 0]  # the usual one, if unknown
+    if limit is None or not sign * other.score <= sign * limit < sign * best.forecast_score:
+        return []
+    fast = f"the forecast only means that {best.name} was still improving fast"
+    return [f"If {limit:g} is the best possible score, {fast}."]
 
 
 def _why(verdict: Verdict, best: LearnerView, other: LearnerView) -> str:
