@@ -127,5 +127,8 @@ def test_what_is_wrong_is_said_in_one_line():
     refuses(LearnerError, "module must be a LightningModule", made, 3, *loaders(), full_steps=3)
     refuses(SettingError, "max_epochs follows from full_steps=20", learner, max_epochs=3)
     refuses(SettingError, "full_steps must be a whole number", learner, full_steps=None)
+    tools = lightning.pytorch.callbacks
+    for wrong in ([tools.StochasticWeightAveraging(0.01)], [averaging(), tools.WeightAveraging()]):
+        refuses(SettingError, "would begin again at every pull", learner(callbacks=wrong).pull)
     said = r"'val_auc' is not reported. Reported are: val_loss"
     refuses(LearnerError, said, learner(metric="val_auc").pull)

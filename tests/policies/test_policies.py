@@ -56,7 +56,7 @@ def test_compiled_code_keeps_the_contract_and_pulls_the_same_arms(policy, rng):
         rewards = rising_rewards(rng, arms, max(budget, horizon))
         rewards[:, ::7] = np.round(rewards[:, ::7], 1)  # and ties
         session = play(policy, rewards, budget, horizon)
-        arm, path = played(policy, session, rewards, COMPILED)
+        arm, path = played(session, rewards, COMPILED)
         assert path == asked(session)
         assert arm == session.recommend().arm
 
@@ -165,7 +165,7 @@ def test_rising_sr_errs_no_more_often_than_its_bound(rng):
     like, wrong = Session(lb.RisingSR(), 3, budget), 0
     for _ in range(runs):
         rewards = mean[:, None] + noise * rng.standard_normal((3, budget))
-        wrong += played(lb.RisingSR(), like, rewards, COMPILED)[0] != 2
+        wrong += played(like, rewards, COMPILED)[0] != 2
     limit = stats.binom.isf(1e-6, runs, claim)
     assert wrong <= limit, f"{wrong} of {runs}; {claim:.2%} gives more than {limit} once in 10^6"
 

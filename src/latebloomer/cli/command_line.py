@@ -117,10 +117,8 @@ def with_options_of(command: Callable[..., None]) -> None:
     texts = o.texts_in(r.race) | o.texts_in(r.carry_out) | o.texts_in(command)
     own = list(inspect.signature(command, eval_str=True).parameters.values())
     if own and own[-1].kind is inspect.Parameter.VAR_KEYWORD:
-        shared = inspect.signature(r.carry_out, eval_str=True).parameters.values()
-        own[-1:] = [
-            one.replace(kind=own[0].kind) for one in shared if one.kind is one.KEYWORD_ONLY
-        ]
+        more = inspect.signature(r.carry_out, eval_str=True).parameters.values()
+        own[-1:] = [one.replace(kind=own[0].kind) for one in more if one.kind is one.KEYWORD_ONLY]
     options = [o.as_option(one, texts[one.name]) for one in own]
     command.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]
 

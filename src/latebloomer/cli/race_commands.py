@@ -264,9 +264,8 @@ def resume(
 
     def call(given: Any, **more: Any) -> Verdict:
         if missing := [name for name in add or [] if name not in given]:
-            raise SettingError(
-                f"--add {missing[0]} is not one of the learners given: {', '.join(given)}."
-            )
+            known = ", ".join(given)
+            raise SettingError(f"--add {missing[0]} is not one of the learners given: {known}.")
         return run(
             journal, given, budget=budget, trainings=trainings, seconds=seconds, horizon=horizon,
             revive=revive, add={name: given[name] for name in add or []},

@@ -59,8 +59,8 @@ class LightningLearner(base.AveragingLearner):
     LearnerError
         The module is not a `LightningModule`, or there is nothing to score on.
     SettingError
-        A setting of the trainer is given twice, or the metric's name does not say which direction
-        is better.
+        A setting of the trainer is given twice, the metric's name does not say which direction is
+        better, or weights are averaged in a way that cannot be paused.
 
     Examples
     --------
@@ -128,7 +128,9 @@ class LightningLearner(base.AveragingLearner):
         self._rank_by(metric, maximize)
         given = trainer.pop("callbacks", None) or []
         self._callbacks = given if isinstance(given, list) else [given]
-        kinds = getattr(self._lightning.pytorch.callbacks, "WeightAveraging", ())
+        tools = self._lightning.pytorch.callbacks
+        kinds = getattr(tools, "WeightAveraging", ())
+        self._averagers = tools.StochasticWeightAveraging, kinds
         # What averages the weights, if anything: each trainer gets its own copy of it.
         self._rule = next((one for one in self._callbacks if isinstance(one, kinds)), None)
         self._settings = {"metric": metric, "full_steps": self.full_steps, "ema": bool(self._rule)}
@@ -152,7 +154,8 @@ class LightningLearner(base.AveragingLearner):
         self._trainer = self._new_trainer(self._averaging)
 
     def _new_trainer(self, averaging: Any = None) -> Any:
-        own = {"on_train_start": self._restore_parts, "on_train_epoch_end": self._stop}
+        own = {"on_fit_start": self._check_callbacks, "on_train_start": self._restore_parts,
+               "on_train_epoch_end": self._stop}  # fmt: skip
         pauses = self._lightning.pytorch.callbacks.LambdaCallback(**own)
         given = [averaging if one is self._rule else one for one in self._callbacks]
         callbacks = [*filter(None, given), pauses]
@@ -186,6 +189,12 @@ class LightningLearner(base.AveragingLearner):
 
     def _stop(self, trainer: Any, module: Any) -> None:
         trainer.should_stop |= trainer.current_epoch + 1 >= self._last
+
+    def _check_callbacks(self, trainer: Any, module: Any) -> None:
+        for one in trainer.callbacks:  # those of the module among them
+            if isinstance(one, self._averagers) and one is not self._averaging:
+                said = f"{type(one).__name__} would begin again at every pull"
+                raise SettingError(f"{said}: give one WeightAveraging, in callbacks=")
 
     def _restore_parts(self, trainer: Any, module: Any) -> None:
         if self._restart is None:  # else Lightning has read them from the checkpoint

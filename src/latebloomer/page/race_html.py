@@ -158,10 +158,8 @@ class RaceDrawing:
         rule = self.page.learners[0].rule if self.page.learners else ""
         numbers = ("score", "trained", "forecast (trust)", f"estimate ({rule})", "time")
         head = [("learner", ""), *((text, "num") for text in numbers), ("when and why", "")]
-        rows = "".join(
-            f'<tr id="r{arm}" tabindex="0">{"".join(cells)}</tr>'
-            for arm, cells in self.rows().items()
-        )
+        own = self.rows().items()
+        rows = "".join(f'<tr id="r{arm}" tabindex="0">{"".join(row)}</tr>' for arm, row in own)
         hidden = len(self.page.learners) - len(self.shown)
         more = f"<p class='soft small'>The report has {hidden:,} more.</p>" if hidden else ""
         return _section(

@@ -318,9 +318,8 @@ def draw_intervals(learners: Sequence[LearnerView], looks: Looks, misfit: str) -
         label = escape(f"{one.name}: {text}")
         shapes = shapes if isfinite(one.score) else ""
         lines += f'<svg class="interval {look}" role="img" aria-label="{label}">{shapes}</svg>'
-    numbers = "".join(
-        _text(x(value), "12", f"{value:.6g}", "tick middle") for value in ticks(low, high, 4)
-    )
+    marks = ticks(low, high, 4)
+    numbers = "".join(_text(x(mark), "12", f"{mark:.6g}", "tick middle") for mark in marks)
     axis = f'<span></span><svg class="interval-axis" aria-hidden="true">{numbers}</svg>'
     return f'<div class="intervals">{lines}{axis}</div>'
 

@@ -10,10 +10,12 @@ The sentences are in `claims.py`, each next to its check; `reproduction.py` deci
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
+from inspect import isgeneratorfunction as yields
 from math import inf
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from latebloomer.paper.experiments import ALGORITHMS, Setting
 from latebloomer.paper.workbench import Row, select
@@ -226,6 +228,7 @@ class Evidence(NamedTuple):
 
 
 Check: TypeAlias = Callable[[Rows], Evidence]
+Parts: TypeAlias = Iterator[tuple[str, list[Finding]]]  # numbers, and the findings they show
 
 
 @dataclass(frozen=True)
@@ -252,6 +255,11 @@ class Passage:
         return lambda check: self.claims.append(Claim(self, sentence, *check))
 
 
-def decided_by(criterion: str) -> Callable[[Check], tuple[str, Check]]:
-    """Say what decides the claim above a check."""
-    return lambda check: (criterion, check)
+def decided_by(criterion: str) -> Callable[[Callable[..., Any]], tuple[str, Check]]:
+    """Say what decides the claim above a check; one that yields parts holds if all of them do."""
+
+    def joined(check: Callable[..., Any], rows: Rows) -> Evidence:
+        said, found = zip(*check(rows), strict=True)
+        return Evidence(all_of(finding for part in found for finding in part), "; ".join(said))
+
+    return lambda check: (criterion, partial(joined, check) if yields(check) else check)

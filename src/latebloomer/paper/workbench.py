@@ -55,10 +55,8 @@ def read_rows(path: Path, kind: type[Any] = Row) -> list[Any]:
         return []
     types = get_type_hints(kind)
     with path.open(newline="", encoding="utf-8") as file:
-        return [
-            kind(**{name: types[name](text) for name, text in line.items()})
-            for line in csv.DictReader(file)
-        ]
+        lines = csv.DictReader(file)
+        return [kind(**{key: types[key](text) for key, text in row.items()}) for row in lines]
 
 
 def select(rows: Sequence[Any], **wanted: Any) -> list[Any]:

@@ -65,8 +65,7 @@ def start(
     """
     if watch and journal is None:
         raise SettingError(
-            "watch=True, but journal=None: the live page reads the journal. Pass journal=..., or "
-            "omit watch."
+            "watch=True, but journal=None: the page reads a journal. Pass journal=...."
         )
     check_journal_options(journal, if_exists)
     made, functions = contract.make_runner(runner), check_callbacks(callbacks)

@@ -27,6 +27,7 @@ from latebloomer.session.checked_inputs import check_share
 from latebloomer.session.events import Created
 from latebloomer.version import __version__
 
+Values = Mapping[str, Any]  # settings by name
 CERTIFIED = "certified"  # stop once the winner is
 # The policy is compared when the settings are read, and so are learners; the others change no
 # decision.
@@ -158,10 +159,7 @@ def varying_settings(values: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     kept = values.get("learner_settings") or {}
     names = dict.fromkeys(name for one in kept.values() for name in one)
     varying = [name for name in names if len({str(one.get(name)) for one in kept.values()}) > 1]
-    return {
-        learner: {name: one[name] for name in varying if name in one}
-        for learner, one in kept.items()
-    }
+    return {of: {name: one[name] for name in varying if name in one} for of, one in kept.items()}
 
 
 def process_name() -> str:
@@ -235,9 +233,7 @@ def need_same_settings(journal: Place, given: Settings, policy: Policy | str | N
     need_same(journal, recorded, asked, advice)
 
 
-def need_same(
-    journal: Place, recorded: Mapping[str, Any], asked: Mapping[str, Any], advice: str
-) -> None:
+def need_same(journal: Place, recorded: Values, asked: Values, advice: str) -> None:
     """Raise `JournalMismatch`, with every difference, unless what is asked for is recorded."""
     _need_none(journal, differences(recorded, asked), advice)
 
@@ -298,9 +294,7 @@ def _recorded(value: Any) -> Any:
     return text if len(text) <= MOST else f"{one_line(text[:MOST])}... ({digest})"
 
 
-def need_same_learners(
-    journal: Place, recorded: Mapping[str, Any], given: Mapping[str, Any]
-) -> None:
+def need_same_learners(journal: Place, recorded: Values, given: Values) -> None:
     """Raise `JournalMismatch` unless learners have the settings that the journal recorded.
 
     What differs in the same way for all of them, such as the data, is named once.

@@ -73,9 +73,8 @@ def shares_of(
     steps: dict[str, Any] = dict(full_steps or {})
     unknown = [name for name in steps if name not in learners]
     if unknown:
-        raise SettingError(
-            f"full_steps names {listed(unknown)}, but the learners are {listed(list(learners))}"
-        )
+        known = listed(list(learners))
+        raise SettingError(f"full_steps names {listed(unknown)}, but the learners are {known}")
     for name, given in learners.items():
         if name not in steps:
             steps[name] = _asked(Entry(name, given, seed_of(seed, name)))

@@ -65,10 +65,10 @@ def check_policy(policy: Policy, seed: int = 0, compiled: bool | None = None) ->
         copy = pickle.loads(pickle.dumps(half))
         _play(copy, rewards)
         _require(copy == session, "a replayed, pickled and continued session is another one")
-        _check_any_order(policy, session, rewards, rng)
+        _check_any_order(session, rewards, rng)
         done.append(f"{arms} arms, {budget} pulls, horizon {horizon}: {len(path)} pulls played")
         if compiled or (compiled is None and find_spec("numba") is not None):
-            _check_compiled(policy, session, rewards, path)
+            _check_compiled(session, rewards, path)
             done.append("the same pulls and the same arm by compiled code")
     _check_window(policy, rewards)
     _check_least(policy)
@@ -121,14 +121,12 @@ def _check_end(session: Session) -> None:
     _require(finite, "the recommended arm's estimate is not a number")
 
 
-def _check_any_order(
-    policy: Policy, session: Session, rewards: Rewards, rng: np.random.Generator
-) -> None:
+def _check_any_order(session: Session, rewards: Rewards, rng: np.random.Generator) -> None:
     """Make each phase's pulls in a random order of arms."""
-    if ANY in session.policy.plan(len(session.names), session.budget, session.horizon).keep:
-        return  # each pull is a decision
+    if session.decides_every_pull:
+        return
     arms, budget, horizon = len(session.names), session.budget, session.horizon
-    other = Session(policy, arms, budget, horizon, session.seed)
+    other = Session(session.policy, arms, budget, horizon, session.seed)
     while not other.over:
         due = [arm for arm, pulls in other.ask_phase().items() for _ in range(pulls)]
         for arm in rng.permutation(due).tolist():
@@ -137,19 +135,17 @@ def _check_any_order(
     _require(same, "the order of the pulls within a phase changes the outcome")
 
 
-def _check_compiled(policy: Policy, session: Session, rewards: Rewards, path: list[int]) -> None:
-    arm, pulled = played(policy, session, rewards, cpu_jit())
+def _check_compiled(session: Session, rewards: Rewards, path: list[int]) -> None:
+    arm, pulled = played(session, rewards, cpu_jit())
     where = next((t for t, (a, b) in enumerate(zip(path, pulled, strict=False)) if a != b), None)
     same = where is None and len(path) == len(pulled)
     _require(same, f"compiled code differs from pull {where} on")
     _require(arm == session.recommend().arm, "compiled code recommends another arm")
 
 
-def played(
-    policy: Policy, like: Session, rewards: Rewards, jit: Callable[[Any], Any]
-) -> tuple[int, list[int]]:
+def played(like: Session, rewards: Rewards, jit: Callable[[Any], Any]) -> tuple[int, list[int]]:
     """Return the recommendation and the pulls of a run by the code that `jit` makes."""
-    arms, budget, horizon = len(like.names), like.budget, like.horizon
+    policy, arms, budget, horizon = like.policy, len(like.names), like.budget, like.horizon
     game = game_of(policy, arms, budget, horizon, key(like.seed), compiled=True)
     ledger, path = arrays_for(policy, arms, min(budget, horizon)), np.full(budget, -1)
     run = moves_of(type(policy), replay, jit)

@@ -198,9 +198,8 @@ class Session:
     def _index(self, arm: int | str) -> int:
         if isinstance(arm, str):
             if arm not in self._arm_of:
-                raise ArmError(
-                    f"arm={arm!r} does not exist. The arms are {inputs.listed(self.names)}."
-                )
+                known = inputs.listed(self.names)
+                raise ArmError(f"arm={arm!r} does not exist. The arms are {known}.")
             return self._arm_of[arm]
         try:
             i = -1 if isinstance(arm, bool | np.bool_) else operator.index(arm)

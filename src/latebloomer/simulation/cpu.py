@@ -164,10 +164,8 @@ def play_by_sums(game: Game, ledger: Ledger, increments: SumIncrements, run: int
         if size * each > unspent:  # the budget ends within this phase
             each, more = unspent // size, unspent % size
         for place in range(size):
-            i = ledger.racing[place]
-            draw_sums(
-                increments, ledger, game.seed, run, i, cursor[PHASE_START] + each + (place < more)
-            )
+            i, n = ledger.racing[place], cursor[PHASE_START] + each + (place < more)
+            draw_sums(increments, ledger, game.seed, run, i, n)
             update_rating(game.rule, ledger, i, game.horizon)
         cursor[PULLS] += size * each + more
         cursor[PHASE_START] += each

@@ -233,9 +233,8 @@ def _is_by_sums(method: str, problem: Problem, policies: list[Policy], numbers: 
     if not isinstance(problem.noise, Gaussian):
         obstacles.append(f"the noise is {problem.noise}, not Gaussian")
     if obstacles and method == "sums":
-        raise SettingError(
-            f"method='sums' is not possible: {'; '.join(obstacles)}. Use method='pulls' or 'auto'."
-        )
+        why = "; ".join(obstacles)
+        raise SettingError(f"method='sums' is not possible: {why}. Use method='pulls' or 'auto'.")
     return not obstacles
 
 

@@ -313,37 +313,26 @@ def exploration_limit_polynomial(
     9
     """
     cx.need(budget=budget, noise=noise, iota=iota)
-    bracket = _bracket(gaps, budget, window, beta, c, iota)
+    q, rising, rivals = order(beta), growth(window, beta, c), len(np.asarray(gaps)) - 1
+
+    def bracket_at(pulls: int) -> float:  # of Eq. (aStar); its base, in pulls, is at least 0
+        room = (1 - iota) * cx.power(pulls, 1 - 1 / q) - rivals
+        return cx.power(max(room, 0.0) / cx.h1(gaps, 1 / q), q) - rising
+
+    bracket, least = bracket_at(budget), minimum_budget(gaps, window, beta, c, iota)
     if bracket > 0:
         return window**3 / 4 * (bracket / noise) ** 2 if noise > 0 else math.inf
+    first = None
+    if math.isfinite(least):
+        first = max(1, math.floor(least) - 1)  # rounding may put `least` on the wrong side
+        while bracket_at(first) <= 0:
+            first += max(1, first // 10**12)  # a float moves no slower
     return NoExploration(
         f"the bracket of [Mussi24, Eq. (aStar)] is {bracket:.4g} at budget={budget}: "
         "the arms may still rise too much for their gaps",
         bracket,
-        _first_budget(gaps, window, beta, c, iota),
+        first,
     )
-
-
-def _bracket(
-    gaps: ArrayLike, budget: int, window: float, beta: float, c: float, iota: float
-) -> float:
-    """Return the outer bracket of Eq. (aStar); its base, a number of pulls, is at least 0."""
-    q = order(beta)
-    room = (1 - iota) * cx.power(budget, 1 - 1 / q) - (len(np.asarray(gaps)) - 1)
-    return cx.power(max(room, 0.0) / cx.h1(gaps, 1 / q), q) - growth(window, beta, c)
-
-
-def _first_budget(
-    gaps: ArrayLike, window: float, beta: float, c: float, iota: float
-) -> int | None:
-    """Return the first integer budget with a positive bracket, if a float can hold it."""
-    least = minimum_budget(gaps, window, beta, c, iota)
-    if math.isinf(least):
-        return None
-    first = max(1, math.floor(least) - 1)  # rounding may put `least` on the wrong side
-    while _bracket(gaps, first, window, beta, c, iota) <= 0:
-        first += max(1, first // 10**12)  # a float moves no slower
-    return first
 
 
 def _thresholds(curves: ArrayLike, budget: int, noise: float, window: float) -> Floats:

@@ -135,9 +135,8 @@ def restore(
     notes: list[str] = []
     learner, start = _from_checkpoint(entry, at, notes)
     if start is None:
-        start = (
-            0 if entry.rebuilds or not at.done else learners.already_had(bare(learner), at.done)
-        )
+        new = entry.rebuilds or not at.done
+        start = 0 if new else learners.already_had(bare(learner), at.done)
     learners.stand_at(learner, start, at.recorded)
     for n in range(start, at.done):
         score, recorded = _pull_again(learner, pull, n, at.done), at.recorded[n]

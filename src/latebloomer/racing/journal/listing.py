@@ -158,11 +158,8 @@ NOUNS = (  # noqa: SIM905
 
 def check_journal_options(journal: Any, if_exists: Any) -> None:
     """Raise a `SettingError` unless these say where a race goes."""
-    try:
-        text = "-" if journal is None else os.fspath(journal)
-    except TypeError:
-        text = ""
-    if not (isinstance(text, str) and text.strip()):
+    text = os.fspath(journal) if isinstance(journal, str | os.PathLike) else ""
+    if journal is not None and not (isinstance(text, str) and text.strip()):
         raise errors.SettingError(
             f"journal={brief(journal)} must be a file, a folder that ends in a slash, or None to "
             f"keep the race in memory. Omit it to record the race in {RACES!r}."

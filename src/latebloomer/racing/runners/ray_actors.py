@@ -76,10 +76,6 @@ class ActorPool:
         """Return whether an arm has a process that can be called."""
         return arm in self.workers and not self.workers[arm].call
 
-    def busy_slots(self) -> "Iterator[Slot]":
-        """Return the slot of each call that takes a lane."""
-        return (worker.slot for worker in self.calling if worker.call != START)
-
     def returned(self, timeout: float) -> list[Worker]:
         """Return a worker whose call has ended; none after `timeout` seconds."""
         refs = {worker.ref: worker for worker in self.calling}

@@ -165,7 +165,7 @@ class RayRunner(Runner):
         self._start_processes(orders)
         idle = [pool.workers[arm] for arm in orders if pool.idle(arm)]
         idle.sort(key=lambda one: (-orders[one.arm].pulls * self._expected(one.arm), one.arm))
-        free = slots.free(pool.busy_slots())
+        free = slots.free(one.slot for one in pool.calling if one.call != ray_actors.START)
         for worker in idle:
             if free[worker.slot.key] > 0:
                 free[worker.slot.key] -= 1
