@@ -16,7 +16,7 @@ from latebloomer.page.race_page import PageEvent, RacePage, ThinnedCurve, points
 from latebloomer.page.svg import fan_of
 from latebloomer.racing.journal.journal import resume_call
 from latebloomer.racing.verdict.history import ALARM
-from latebloomer.racing.verdict.verdict import Verdict, by_rank, explanation, standing
+from latebloomer.racing.verdict.verdict import Verdict, beyond, by_rank, explanation, standing
 from latebloomer.session.events import FAILED
 from latebloomer.session.learner_view import LearnerView
 
@@ -65,7 +65,7 @@ def _why(verdict: Verdict) -> str:
     if rivals:
         rival = max(rivals, key=lambda one: sign * one.estimate)
         text += f", ahead of {rival.name} with {rival.estimate:.4g}"
-    told = [as_sentence(standing(best, verdict.horizon)), f"{text}."]
+    told = [as_sentence(standing(best, verdict.horizon)), f"{text}.", *beyond(verdict)]
     if not final:
         racing = sum(not one.left for one in verdict.learners)
         more = [f"{racing:,} of {len(verdict.learners):,} learners are still in the race."]

@@ -228,7 +228,8 @@ class Verdict:
     def details(self) -> str:
         """Return all that is known, with every reason and every warning."""
         shown = by_rank(self)
-        lines = [self.sentence, *explanation(self), f"{self.selected}. {self.trained}."]
+        lines = [self.sentence, *beyond(self), *explanation(self)]
+        lines += [f"{self.selected}. {self.trained}."]
         lines += _both_scores(self.learner)
         lines += [f"{words.as_sentence(self.reason)} {_policy(self)}", "", *_table(shown), ""]
         lines += [f"{one}." for one in shown]
@@ -329,7 +330,7 @@ def by_rank(verdict: Verdict) -> list[LearnerView]:
 
 def brief(verdict: Verdict, table: bool = True) -> str:
     """Return the result first, in at most fifteen lines; the last names the place of the rest."""
-    lines = [verdict.sentence, *explanation(verdict)]
+    lines = [verdict.sentence, *beyond(verdict), *explanation(verdict)]
     if verdict.trained.pulls_after_selection:
         lines.append(f"{verdict.selected}. {verdict.trained}.")
     lines += _table(by_rank(verdict)[:SHOWN]) if table else []
@@ -419,31 +420,28 @@ def standing(one: LearnerView, horizon: int) -> str:
     return f"{text}, forecast {made.score:.4g} at {when}"
 
 
-def explanation(verdict: Verdict) -> list[str]:
-    """Return why a learner with a better last score was not kept, and how to train it further.
+def beyond(verdict: Verdict) -> list[str]:
+    """Return what a forecast means that is beyond the best possible score; 1 or 0 if unknown."""
+    best, known, sign = verdict[verdict.name], highest(verdict).score, verdict.history.sign
+    limit = (verdict.settings.get("score_range") or (0, 1))[sign > 0]
+    if limit is None or not sign * known <= sign * limit < sign * best.forecast_score:
+        return []
+    fast = f"the forecast only means that {best.name} still improves fast"
+    return [f"If {limit:g} is the best possible score, {fast}."]
 
-    A forecast beyond the best possible score is explained too.
-    """
+
+def explanation(verdict: Verdict) -> list[str]:
+    """Return why a learner with a better last score was not kept, and how to train it further."""
     best, other = verdict[verdict.name], highest(verdict)
-    beyond = _beyond(verdict, best, other)
     if other.leads:
-        return beyond
+        return []
     when = "when it was dropped" if other.left_at else "but was not selected"
     at = f" at {other.trained}" if other.trained != best.trained else ""
     numbers = f"{other.score:.4g}"
     if other.forecast is not None and other.forecast.trust:
         numbers += f", forecast {other.forecast.score:.4g}"
     text = f"{other.name} scored better {when}{at}: {numbers}.{_why(verdict, best, other)}"
-    return [*beyond, text, *filter(None, [verdict.advice])]
-
-
-def _beyond(verdict: Verdict, best: LearnerView, other: LearnerView) -> list[str]:
-    sign = verdict.history.sign
-    limit = (verdict.settings.get("score_range") or (0, 1))[sign > 0]  # the usual one, if unknown
-    if limit is None or not sign * other.score <= sign * limit < sign * best.forecast_score:
-        return []
-    fast = f"the forecast only means that {best.name} was still improving fast"
-    return [f"If {limit:g} is the best possible score, {fast}."]
+    return [text, *filter(None, [verdict.advice])]
 
 
 def _why(verdict: Verdict, best: LearnerView, other: LearnerView) -> str:
