@@ -147,7 +147,7 @@ def test_missing_imdb_data_says_what_to_do_and_the_rest_still_runs(run, tmp_path
     ("words", "said"),
     [
         (["setting-c"], "did you mean 'setting-b' or 'setting-a'"),
-        (["setting-a", "--mode", "wrong"], "as-written or as-published"),
+        (["setting-a", "--mode", "wrong"], "must be 'as-written' or 'as-published'"),
         (["setting-a", "--runs", "0"], "at least 1"),
     ],
 )
@@ -265,7 +265,7 @@ def recommend_by_tests(means, budget, rng):
     arms = rng.permutation(np.arange(1, theory.ARMS))[: budget // theory.TEST]
     for arm in arms:
         reward = means[arm, theory.TEST - 1] + rng.normal(0, theory.SIGMA)
-        if reward > theory.CAP + 5 * theory.SIGMA:
+        if reward > 0.5 - theory.GAP + 5 * theory.SIGMA:
             return arm
     return 0
 

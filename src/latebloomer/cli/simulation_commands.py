@@ -13,7 +13,7 @@ from latebloomer.cli import options as o
 from latebloomer.cli.options import say
 from latebloomer.errors import Interrupted, SettingError, unknown
 from latebloomer.paper import AS_PUBLISHED, AS_WRITTEN, PUBLISHED_RUNS
-from latebloomer.policies.registry import REGISTRY, policy_for, split_policies
+from latebloomer.policies.registry import REGISTRY, label_of, policy_for, split_policies
 
 
 def policies() -> None:
@@ -53,7 +53,9 @@ def plan(
     if json:
         say(described.to_json())
     else:
-        words = described if trainings is None else plan_in_words(described, repr(found), one=at)
+        words = (
+            described if trainings is None else plan_in_words(described, label_of(found), one=at)
+        )
         say("\n".join([str(words), *workers_in_words(described)]))
 
 

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -44,10 +44,9 @@ class Cluster:
         where = address or os.environ.get("RAY_ADDRESS") or "local"
         self._address = None if where == "local" else where
         self._cores = cores
-        self._ours = False  # whether `close` ends the connection
         self.local = False  # whether Ray was started here
-        self._folder: PrivateFolder | None = None  # of a Ray that was started here
         self.ray: Any = None
+        self._closing = ExitStack()  # what was begun here, and nothing else
 
     def open(self) -> "Cluster":
         """Connect to Ray; raise an error if the address is wrong."""
@@ -70,14 +69,7 @@ class Cluster:
 
     def close(self) -> None:
         """End a Ray that was started here, or leave one that was joined."""
-        ours, self._ours = self._ours, False
-        folder, self._folder = self._folder, None
-        try:
-            if ours and self.ray.is_initialized():
-                self.ray.shutdown()
-        finally:
-            if folder is not None:
-                folder.close()
+        self._closing.close()
 
     __enter__ = open
 
@@ -88,6 +80,7 @@ class Cluster:
 
     def _start(self) -> None:
         self._folder = PrivateFolder()
+        self._closing.callback(self._folder.close)
         where = {"address": "local", "_temp_dir": str(self._folder.path / "ray")}
         try:
             self._init(**where, num_cpus=self._cores, include_dashboard=False)
@@ -120,7 +113,11 @@ class Cluster:
     def _init(self, **where: Any) -> None:
         quiet = {"log_to_driver": False, "logging_level": "ERROR", "configure_logging": True}
         self.ray.init(**where, **quiet)
-        self._ours = True
+        self._closing.callback(self._leave)
+
+    def _leave(self) -> None:
+        if self.ray.is_initialized():
+            self.ray.shutdown()
 
     def _need_the_same(self) -> None:
         """Raise an error if this program is connected to another cluster than requested."""

@@ -84,11 +84,9 @@ class Setting:
         """
         behind = [gap for gap in self.gaps(budget).tolist() if gap != 0]
         phi = sum(gap ** (-2 / 3) for gap in behind)
-        rising = (1 - 2 * WINDOW) ** -self.beta
-        if self.beta >= 1.5:
-            bracket = (budget / phi) ** 0.5 - rising
-        else:
-            bracket = budget ** (self.beta - 1) / phi**self.beta - rising
+        beta = self.beta
+        first = (budget / phi) ** 0.5 if beta >= 1.5 else budget ** (beta - 1) / phi**beta
+        bracket = first - (1 - 2 * WINDOW) ** -beta
         return float(WINDOW**3 / (4 * self.sigma**2) * bracket**2)
 
     def exploration_limits(self) -> dict[int, float]:
@@ -250,21 +248,19 @@ def random_draws(
     return tuple(np.array(rows) for rows in zip(*found, strict=True))
 
 
-def published_rows(
-    setting: Setting, algorithms: Algorithms, budget: int, trials: int
-) -> list[Row]:
+def published_rows(setting: Setting, algorithms: Algorithms, budget: int, runs: int) -> list[Row]:
     """Return the tidy rows of one budget, with the published intervals."""
     means = setting.published_means(budget)
     best = int(best_arms(means, TIE)[budget])
     against = best if setting.scored is None else setting.scored(budget)
     rows = []
-    for series, (chosen, pulls) in play_published(setting, algorithms, budget, trials).items():
+    for series, (chosen, pulls) in play_published(setting, algorithms, budget, runs).items():
         error = _interval(chosen != against, digits=2)
-        reached = means[chosen, pulls[np.arange(trials), chosen]]
+        reached = means[chosen, pulls[np.arange(runs), chosen]]
         regret = _interval(means[best, budget] - reached)
         pulls_best, low, high = _interval(pulls[:, best])
         often, factor = int(np.bincount(chosen).argmax()), algorithms[series][1]
-        measured = (*error, *regret, trials, AS_PUBLISHED, pulls_best, best, often)
+        measured = (*error, *regret, runs, AS_PUBLISHED, pulls_best, best, often)
         rows.append(Row(series, budget, setting.sigma, *measured, factor, "", low, high))
     return rows
 

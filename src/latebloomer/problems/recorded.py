@@ -147,9 +147,8 @@ def _numbers(path: Path, name: str, cells: list[str]) -> list[float]:
         try:
             numbers.append(float(cell) if cell.strip() else None)
         except ValueError:
-            raise CurveError(
-                f"{path}: {cell!r} of {name!r} at pull {pull} is not a number"
-            ) from None
+            where = f"{path}: {cell!r} of {name!r} at pull {pull}"
+            raise CurveError(f"{where} is not a number") from None
     return _until_null(numbers)
 
 

@@ -153,9 +153,7 @@ def look_at(journal: Place | None, policy: Policy | str | None) -> Verdict:
     with closing(files.read(journal_at(journal), brief=True)) as opened:
         state = RaceState.replayed(opened.read(), policy)
     if state.session.spent == 0 and not state.session.over:
-        raise errors.NoScoresYet(
-            f"The race of {near(opened.path or Path())} has started, but no pull has finished yet."
-        )
+        raise NoScoresYet(f"The race of {near(opened.path)} has started, but has no score yet.")
     return build_verdict(state, opened.path)
 
 

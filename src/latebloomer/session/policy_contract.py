@@ -64,7 +64,7 @@ def check_policy(policy: Policy, seed: int = 0, compiled: bool | None = None) ->
         half = session.replay(session.history[: len(path) // 2])
         copy = pickle.loads(pickle.dumps(half))
         _play(copy, rewards)
-        _require(copy == session, "a replayed, pickled and continued session is another one")
+        promised(copy == session, "a replayed, pickled and continued session is another one")
         _check_any_order(session, rewards, rng)
         done.append(f"{arms} arms, {budget} pulls, horizon {horizon}: {len(path)} pulls played")
         if compiled or (compiled is None and find_spec("numba") is not None):
@@ -83,7 +83,8 @@ def rising_rewards(rng: np.random.Generator, arms: int, length: int) -> Rewards:
     return level * (1 - np.exp(-speed * n / (0.1 * length))) + noise
 
 
-def _require(holds: bool, what: str) -> None:
+def promised(holds: bool, what: str) -> None:
+    """Raise a `ContractError` unless what every policy or runner promises holds."""
     if not holds:
         raise ContractError(what)
 
@@ -92,10 +93,10 @@ def _check_plan(policy: Policy, arms: int, budget: int, horizon: int) -> None:
     plan = policy.plan(arms, budget, horizon)
     keep, upto = plan.keep.tolist(), plan.upto.tolist()
     known = [k for k in keep if k != ANY]
-    _require(len(keep) > 0, f"the plan for {arms} arms and {budget} pulls is empty")
-    _require(known == sorted(known, reverse=True), f"arms come back in the plan: keep={keep}")
-    _require(upto == sorted(upto), f"pulls are taken back in the plan: upto={upto}")
-    _require(ANY not in keep[:-1], f"only the last phase may be open to any arm: keep={keep}")
+    promised(len(keep) > 0, f"the plan for {arms} arms and {budget} pulls is empty")
+    promised(known == sorted(known, reverse=True), f"arms come back in the plan: keep={keep}")
+    promised(upto == sorted(upto), f"pulls are taken back in the plan: upto={upto}")
+    promised(ANY not in keep[:-1], f"only the last phase may be open to any arm: keep={keep}")
 
 
 def _play(session: Session, rewards: Rewards) -> list[int]:
@@ -110,15 +111,15 @@ def _play(session: Session, rewards: Rewards) -> list[int]:
 
 def _check_end(session: Session) -> None:
     verdict = session.recommend()
-    _require(session.spent <= session.budget, f"{session.spent} pulls of {session.budget}")
+    promised(session.spent <= session.budget, f"{session.spent} pulls of {session.budget}")
     most = max(session.pulls)
-    _require(most <= session.horizon, f"an arm had {most} pulls, beyond {session.horizon}")
+    promised(most <= session.horizon, f"an arm had {most} pulls, beyond {session.horizon}")
     room = most_pulls(session.policy, len(session.names), session.budget, session.horizon)
-    _require(most <= room, f"an arm had {most} pulls, but `most_pulls` says {room}")
+    promised(most <= room, f"an arm had {most} pulls, but `most_pulls` says {room}")
     best = verdict.arm
-    _require(verdict.pulls[best] > 0, f"arm {best} is recommended but was not pulled")
+    promised(verdict.pulls[best] > 0, f"arm {best} is recommended but was not pulled")
     finite = np.isfinite(verdict.estimates[best])
-    _require(finite, "the recommended arm's estimate is not a number")
+    promised(finite, "the recommended arm's estimate is not a number")
 
 
 def _check_any_order(session: Session, rewards: Rewards, rng: np.random.Generator) -> None:
@@ -132,15 +133,15 @@ def _check_any_order(session: Session, rewards: Rewards, rng: np.random.Generato
         for arm in rng.permutation(due).tolist():
             other.tell(arm, float(rewards[arm, other.pulls[arm]]))
     same = (other.pulls, other.recommend()) == (session.pulls, session.recommend())
-    _require(same, "the order of the pulls within a phase changes the outcome")
+    promised(same, "the order of the pulls within a phase changes the outcome")
 
 
 def _check_compiled(session: Session, rewards: Rewards, path: list[int]) -> None:
     arm, pulled = played(session, rewards, cpu_jit())
     where = next((t for t, (a, b) in enumerate(zip(path, pulled, strict=False)) if a != b), None)
     same = where is None and len(path) == len(pulled)
-    _require(same, f"compiled code differs from pull {where} on")
-    _require(arm == session.recommend().arm, "compiled code recommends another arm")
+    promised(same, f"compiled code differs from pull {where} on")
+    promised(arm == session.recommend().arm, "compiled code recommends another arm")
 
 
 def played(like: Session, rewards: Rewards, jit: Callable[[Any], Any]) -> tuple[int, list[int]]:
@@ -157,7 +158,7 @@ def _check_window(policy: Policy, rewards: Rewards) -> None:
     """Check that a rating that is said to be a window mean is one: simulations rely on it."""
     if policy.rated_window(1) is None:
         return
-    _require(
+    promised(
         keeps_levels(policy),
         "`rated_window` says how many rewards a rating is the mean of, but `remember` keeps no "
         "sums of rewards. Use remember_levels, or omit `rated_window`.",
@@ -169,7 +170,7 @@ def _check_window(policy: Policy, rewards: Rewards) -> None:
         observe(game, ledger, 0, float(rewards[0, n - 1]))
         span = policy.rated_window(n) or n
         mean = float(np.mean(rewards[0, n - span : n]))
-        _require(
+        promised(
             bool(np.isclose(ledger.rating[0], mean)),
             f"the rating after {n} pulls is not the mean of the latest {span} rewards, as "
             "`rated_window` says",

@@ -260,11 +260,9 @@ class Session:
 
     def _replan(self, event: session_events.BudgetReplanned) -> None:
         budget, deciding = need_whole("budget", event.budget), need_whole("budget", event.deciding)
-        if self._selection is None:
-            possible = self.spent <= deciding <= budget
-        else:  # the pulls that decide are spent
-            possible = deciding >= 0 and self.spent <= budget
-        if not possible:
+        decided = self._selection is not None  # then the pulls that decide are spent
+        possible = deciding >= 0 if decided else self.spent <= deciding <= budget
+        if not possible or budget < self.spent:
             raise TellError(f"{event} is impossible: {self.spent} pulls are already spent.")
         self.budget = budget
         if self._horizon_follows_budget:

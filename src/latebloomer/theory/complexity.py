@@ -191,6 +191,9 @@ class Violation:
     amount: float
 
 
+Found: TypeAlias = list[Violation | None]  # by arm
+
+
 def increments(curves: ArrayLike) -> Floats:
     r"""Return the increments :math:`\gamma_i(n) = \mu_i(n+1) - \mu_i(n)`, n = 1, ..., L - 1.
 
@@ -218,9 +221,7 @@ def increments(curves: ArrayLike) -> Floats:
     return np.diff(as_curves(curves), axis=1)
 
 
-def violations(
-    curves: ArrayLike, tolerance: float = 1e-12
-) -> tuple[list[Violation | None], list[Violation | None]]:
+def violations(curves: ArrayLike, tolerance: float = 1e-12) -> tuple[Found, Found]:
     """Return by arm where it first falls and where it first bends up [Mussi24, Assumption 1].
 
     Parameters
@@ -313,7 +314,7 @@ def largest_beta(curves: ArrayLike, c: float) -> float | None:
     return float(np.min(np.log(c / steep[later]) / np.log(later + 1.0), initial=math.inf))
 
 
-def _first(excess: Floats, tolerance: float) -> list[Violation | None]:
+def _first(excess: Floats, tolerance: float) -> Found:
     """Return by arm its first entry above the tolerance; column n - 1 is pull n."""
     over = excess > tolerance
     first = np.argmax(over, axis=1).tolist() if over.size else [0] * len(over)

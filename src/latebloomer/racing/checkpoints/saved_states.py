@@ -254,10 +254,8 @@ class CheckpointSchedule:
         """Take notice of a pull, or of a state that was saved."""
         if type(event) is ScoreReported:
             self._unsaved[event.arm] += event.seconds
-        elif isinstance(event, Saved):
-            self.note_saved(event.arm, event.seconds)
-        elif isinstance(event, SaveFailed):  # not tried again before it has trained as long
-            self.note_saved(event.arm, 0.0)
+        elif isinstance(event, Saved | SaveFailed):
+            self.note_saved(event.arm, getattr(event, "seconds", 0.0))
 
     def note_saved(self, arm: int, took: float) -> None:
         """Count from here; after a failed save too, which is not tried again immediately."""

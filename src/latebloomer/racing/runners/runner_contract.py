@@ -14,6 +14,7 @@ from latebloomer.racing.runners.contract import Runner
 from latebloomer.racing.runners.local import LocalRunner
 from latebloomer.racing.verdict.verdict import Verdict
 from latebloomer.session.events import ScoreReported
+from latebloomer.session.policy_contract import promised
 
 BUDGET = 120
 
@@ -85,8 +86,8 @@ def check_runner(make: Callable[[], Runner]) -> list[str]:
         there = _race("r-sr", folder / "there.db", make())
         for name in LEARNERS:
             same = here.curve(name) == there.curve(name)
-            _require(same, f"the scores of {name!r} are not those of the local runner")
-        _require(here.summary() == there.summary(), "the verdict is not that of the local runner")
+            promised(same, f"the scores of {name!r} are not those of the local runner")
+        promised(here.summary() == there.summary(), "the verdict is not that of the local runner")
         _check_budget(there, folder / "there.db")
         done.append(f"phases: the verdict and the {BUDGET} scores of the local runner")
         limited = make().max_in_memory is not None  # then a policy must have phases
@@ -104,17 +105,12 @@ def _race(policy: str, path: Path, runner: Runner, **more: Any) -> Verdict:
     return race(LEARNERS, BUDGET, **more)
 
 
-def _require(holds: bool, what: str) -> None:
-    if not holds:
-        raise ContractError(what)
-
-
 def _check_budget(verdict: Verdict, path: Path) -> None:
-    _require(verdict.spent == BUDGET, f"{verdict.spent} pulls were spent of {BUDGET}")
+    promised(verdict.spent == BUDGET, f"{verdict.spent} pulls were spent of {BUDGET}")
     same = read_verdict(path).summary() == verdict.summary()
-    _require(same, "its journal replays to another verdict")
+    promised(same, "its journal replays to another verdict")
     trained, own = getattr(verdict.learner, "n", None), verdict.pulls[verdict.name]
-    _require(trained == own, f"the winner came back with {trained} pulls of {own}")
+    promised(trained == own, f"the winner came back with {trained} pulls of {own}")
 
 
 def _check_held(here: Verdict, make: Callable[[], Runner], path: Path) -> None:
@@ -131,4 +127,4 @@ def _check_held(here: Verdict, make: Callable[[], Runner], path: Path) -> None:
     else:
         raise ContractError("a runner that was held went on to the end")
     verdict = resume(path, LEARNERS, runner=make(), progress=False)
-    _require(verdict.summary() == here.summary(), "held and resumed, it comes to another verdict")
+    promised(verdict.summary() == here.summary(), "held and resumed, it comes to another verdict")

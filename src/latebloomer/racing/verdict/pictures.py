@@ -103,6 +103,7 @@ def resume_code(journal: Path) -> str:
 
 # --- matplotlib ---
 
+Colors = dict[int, str]  # by arm
 BARS = 3.3  # per inch of height, at most: other learners are one bar together
 
 
@@ -123,9 +124,7 @@ def plot(verdict: Verdict, kind: str, ax: Any = None) -> Figure:
     return ax.figure
 
 
-def _plot_curves(
-    verdict: Verdict, learners: list[LearnerView], colors: dict[int, str], ax: Axes
-) -> None:
+def _plot_curves(verdict: Verdict, learners: list[LearnerView], colors: Colors, ax: Axes) -> None:
     curves, ends = _curves_of(verdict), []
     for place, one in reversed(list(enumerate(learners))):
         points = curves[one.arm].raw()
@@ -151,9 +150,7 @@ def _plot_curves(
     label_ends(ax, ends)
 
 
-def _plot_budget(
-    verdict: Verdict, learners: list[LearnerView], colors: dict[int, str], ax: Axes
-) -> None:
+def _plot_budget(verdict: Verdict, learners: list[LearnerView], colors: Colors, ax: Axes) -> None:
     most = int(BARS * ax.figure.get_size_inches()[1])  # type: ignore[union-attr]
     shown, rest = learners[:most], learners[most:]
     bars = [(shortened(one.name, 28), one.pulls, colors.get(one.arm, GRAY), one.outcome)
