@@ -53,7 +53,7 @@ class BoosterLearner(LibraryLearner):
         one = callable(self._metric) or (isinstance(self._metric, str) and bool(self._metric))
         needed = "one name, or a function of (model, valid) that returns a number"
         require(one, "metric", self._metric, needed, "a race has one score")
-        if not callable(self._metric):  # which may have rows of its own
+        if not callable(self._metric):  # a function may know its rows
             self._need_valid(valid)
         self._params = {k: params[k] for k in params if k not in (*ROUNDS, *METRIC)}
         rate = next((name for name in RATE if callable(params.get(name))), "")
