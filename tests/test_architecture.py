@@ -148,6 +148,7 @@ ALLOWED = {
          "scikit-learn documents it for those who write estimators"),
         ("integrations/sklearn/sklearn_learner.py",
          "sklearn.neural_network._stochastic_optimizers", "a type in files of MLP estimators"),
+        ("integrations/sklearn/training.py", "_Booster", "else each pull reads all rows again"),
         ("racing/runners/learner_host.py", "_exit", "a fork ends without its parent's clean-up"),
         ("racing/runners/learner_host.py", "path", "modules are found where the race found them"),
         ("racing/run_race.py", "returncode", "the page outlives this process: no warning"),

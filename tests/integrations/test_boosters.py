@@ -6,6 +6,7 @@ from importlib import import_module
 from importlib.util import find_spec
 
 import numpy as np
+import pandas
 import pytest
 from libraries import ends_as_if_never_killed, is_exact, library, refuses, two_classes
 from sklearn.base import clone
@@ -22,10 +23,12 @@ from latebloomer.integrations.xgboost import XGBoostLearner
 
 TRAIN, VALID = two_classes()
 KINDS = {"xgboost": XGBoostLearner, "lightgbm": LightGBMLearner, "catboost": CatBoostLearner}
+QUIET = {"logging_level": "Silent", "allow_writing_files": False}
 PARAMS = {
     "xgboost": {"objective": "binary:logistic", "nthread": 1, "seed": 3, "eta": 0.1},
     "lightgbm": {"objective": "binary", "num_threads": 1, "seed": 3, "min_data_in_leaf": 5},
-    "catboost": {"loss_function": "Logloss", "thread_count": 1, "random_seed": 3, "depth": 3},
+    "catboost": QUIET
+    | {"loss_function": "Logloss", "thread_count": 1, "random_seed": 3, "depth": 3},
 }
 AUC = {"xgboost": "auc", "lightgbm": "auc", "catboost": "AUC"}
 LOSS = {"xgboost": "logloss", "lightgbm": "binary_logloss", "catboost": "Logloss"}
@@ -67,8 +70,7 @@ def trained(name, rounds, metric, objective=None, more=None, **settings):
     module, params, scores = import_module(name), PARAMS[name] | settings | (more or {}), {}
     if name == "catboost":
         own = {"eval_metric": metric, "iterations": FULL, "use_best_model": False}
-        quiet = {"logging_level": "Silent", "allow_writing_files": False}
-        model = module.CatBoost(params | own | quiet)
+        model = module.CatBoost(params | own)
         model.fit(module.Pool(*TRAIN), eval_set=module.Pool(*VALID))
         return model.get_evals_result()["validation"][metric][:rounds]
     if name == "xgboost":
@@ -323,7 +325,7 @@ ROUNDS = 12
 PLAIN = {
     "xgboost": {"n_estimators": ROUNDS, "n_jobs": 1, "random_state": 3},
     "lightgbm": {"n_estimators": ROUNDS, "n_jobs": 1, "random_state": 3, "min_child_samples": 5},
-    "catboost": {"iterations": ROUNDS, "thread_count": 1, "random_seed": 3},
+    "catboost": QUIET | {"iterations": ROUNDS, "thread_count": 1, "random_seed": 3},
 }
 DART = {"xgboost": {"booster": "dart"}, "lightgbm": {"boosting_type": "dart"}}
 PREFIX = {"xgboost": "XGB", "lightgbm": "LGBM", "catboost": "CatBoost"}
@@ -343,12 +345,35 @@ def search(estimator, depths, **settings):
     return RaceRandomSearchCV(estimator, space, **asked)
 
 
-def test_without_sampling_pulls_are_one_long_training_bit_for_bit(name):
-    pulled, whole = searched(booster(name)), searched(booster(name))
-    assert pulled.full_steps == ROUNDS
-    assert [pulled.pull(steps=k) for k in (1, 4, 2, 5)][-1] == whole.pull(steps=ROUNDS)
-    assert np.array_equal(pulled.model.predict_proba(X), whole.model.predict_proba(X))
-    assert type(pulled.model) is type(booster(name))
+def squares(labels, predictions, sample_weight):
+    return (predictions - labels) * sample_weight, sample_weight
+
+
+BINS, NAMED = np.digitize(X[:, 0], [-0.5, 0.5]), np.array(["a", "b"])[Y]
+TABLE = pandas.DataFrame({"x": X[:, 1], "c": pandas.Categorical.from_codes(BINS, list("uvw"))})
+OWN = [
+    *[(name, "Classifier", X, BINS, {}) for name in KINDS],
+    *[(name, "Regressor", X, Y / 2, {"objective": squares}) for name in ("xgboost", "lightgbm")],
+    ("xgboost", "Classifier", TABLE, Y, {"enable_categorical": True}),
+    ("lightgbm", "Classifier", TABLE, NAMED, {"class_weight": "balanced"}),
+    ("catboost", "Classifier", X, NAMED, {}),
+]
+
+
+@pytest.mark.parametrize("name, kind, rows, target, settings", OWN)
+def test_without_sampling_pulls_are_the_estimators_own_training(
+    name, kind, rows, target, settings
+):
+    library(name)
+    own, weights = booster(name, kind, **settings), np.linspace(0.1, 1, len(X))
+    given = {"validation": (rows, target), "sample_weight": weights, "random_state": 0}
+    pulled = SklearnLearner(own, rows, target, **given)
+    for steps in (1, 4, 2, 5):
+        pulled.pull(steps=steps)
+    assert type(pulled.model) is type(own) and pulled.full_steps == ROUNDS
+    own.fit(rows, target, sample_weight=weights)
+    for method in ("predict", *["predict_proba"] * (kind == "Classifier")):
+        assert np.array_equal(getattr(pulled.model, method)(rows), getattr(own, method)(rows))
 
 
 @pytest.mark.parametrize("more", [{}, SAMPLED, DART], ids=["plain", "sampled", "dart"])
@@ -374,8 +399,6 @@ def test_the_winner_is_the_librarys_own_training_on_all_rows(name):
     sampled = booster(name, **SAMPLED[name])
     found = search(sampled, [2, 4, 6], trainings=3).fit(X, Y)
     own = clone(sampled).set_params(**found.best_params_)
-    if name == "catboost":
-        own.set_params(logging_level="Silent", allow_writing_files=False)
     own.fit(X, Y)
     assert type(found.best_estimator_) is type(own)
     assert np.array_equal(found.predict_proba(X_TEST), own.predict_proba(X_TEST))

@@ -45,7 +45,6 @@ class BoosterLearner(LibraryLearner):
         full_steps: int | None = None,
     ) -> None:
         self._library = self._import()
-        self._need_valid(valid)
         for early in [name for name in STOPPING if params.get(name) is not None]:
             why = "but in a race the policy decides when a learner stops: remove it"
             raise SettingError(f"params has {early}={brief(params[early])}, {why}")
@@ -54,12 +53,15 @@ class BoosterLearner(LibraryLearner):
         one = callable(self._metric) or (isinstance(self._metric, str) and bool(self._metric))
         needed = "one name, or a function of (model, valid) that returns a number"
         require(one, "metric", self._metric, needed, "a race has one score")
+        if not callable(self._metric):  # a function may know its rows
+            self._need_valid(valid)
         self._params = {k: params[k] for k in params if k not in (*ROUNDS, *METRIC)}
         rate = next((name for name in RATE if callable(params.get(name))), "")
         self._rate = self._params.pop(rate, None)
         self._settings = self._params | {"metric": self._metric, "learning rate": self._rate}
         self._given_valid = valid
-        self._train_rows, self._valid_rows = self._rows("train", train), self._rows("valid", valid)
+        self._train_rows = self._rows("train", train)
+        self._valid_rows = None if valid is None else self._rows("valid", valid)
         self._start()
         self._rank_by(self._metric, maximize)
 

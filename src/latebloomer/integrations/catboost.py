@@ -98,7 +98,8 @@ class CatBoostLearner(BoosterLearner):
         quiet = {} if talks(self._params) else {"logging_level": "Silent"}
         self._params = quiet | {k: v for k, v in self._params.items() if k not in FEATURES}
         self._params |= {"iterations": self.full_steps, "use_best_model": False,
-                         "metric_period": 1, "train_dir": str(self._folder)}  # fmt: skip
+                         "metric_period": 1, "train_dir": str(self._folder),
+                         "allow_writing_files": True}  # fmt: skip
         if isinstance(self._metric, str):
             self._params["eval_metric"] = self._metric
         self._done: Any = None  # the model of the latest training that ended

@@ -94,12 +94,14 @@ class LightGBMLearner(BoosterLearner):
             raise LearnerError("LightGBM cannot train boosting='rf' further: use gbdt or dart")
         self._freq = max(1, int(self._known["bagging_freq"]))
 
-    def _begin(self) -> tuple[Any, Any]:
+    def _begin(self) -> tuple[Any, list[Any]]:
         """Make a model without rounds, and return the rows that it has."""
         train = self._own_rows("train", self._train_rows)
-        valid = self._own_rows("valid", self._valid_rows, train)
         self.model = self._library.Booster(self._params, train)
-        self.model.add_valid(valid, "valid")
+        scored = () if self._valid_rows is None else (self._valid_rows,)
+        valid = [self._own_rows("valid", rows, train) for rows in scored]
+        for rows in valid:
+            self.model.add_valid(rows, "valid")
         return train, valid
 
     def _round(self, number: int) -> None:
@@ -149,19 +151,23 @@ class LightGBMLearner(BoosterLearner):
         self.model.save_model(folder / FILE, num_iteration=-1)
 
     def _read(self, folder: Path, steps: int) -> None:
+        self.continue_from(self._library.Booster(model_file=folder / FILE), steps)
+
+    def continue_from(self, model: Any, steps: int) -> None:
+        """Restore the state after `steps` rounds from a booster that has them."""
         train, valid = self._begin()
         hidden = keeps_hidden_states(self._known)
         kept = 0 if hidden else max(0, steps - 1) // self._freq * self._freq
         if kept:
-            saved = self._library.Booster(model_file=folder / FILE)
-            first = self._library.Booster(model_str=saved.model_to_string(num_iteration=kept))
+            first = self._library.Booster(model_str=model.model_to_string(num_iteration=kept))
             objective = {"objective": self._objective} if self._objective else {}
             self.model = self._library.train(
-                self._params | objective | self._settings_at(kept), train, 1, valid_sets=[valid],
-                valid_names=["valid"], init_model=first, keep_training_booster=True,
+                self._params | objective | self._settings_at(kept), train, 1, valid_sets=valid,
+                valid_names=["valid"] * len(valid), init_model=first, keep_training_booster=True,
             )  # fmt: skip
         for number in range(kept + bool(kept), steps):
             self._round(number)
+        self.steps = steps
 
 
 def settings_of(booster: Any) -> dict[str, str]:

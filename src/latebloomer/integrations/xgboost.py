@@ -127,7 +127,8 @@ class XGBoostLearner(BoosterLearner):
         return name in HIGHER_IS_BETTER
 
     def _booster(self, state: Any = None) -> Any:
-        return self._library.Booster(self._params, [self._train_rows, self._valid_rows], state)
+        rows = [one for one in (self._train_rows, self._valid_rows) if one is not None]
+        return self._library.Booster(self._params, rows, state)
 
     def _made_rows(self, X: Any, y: Any, weight: Any = None) -> Any:
         return self._library.DMatrix(X, label=y, weight=weight, enable_categorical=True)
@@ -136,12 +137,16 @@ class XGBoostLearner(BoosterLearner):
         self.model.save_model(folder / FILE)
 
     def _read(self, folder: Path, steps: int) -> None:
-        self.model = self._booster(str(folder / FILE))
+        self.continue_from(self._library.Booster(model_file=str(folder / FILE)), steps)
+
+    def continue_from(self, model: Any, steps: int) -> None:
+        """Restore the state after `steps` rounds from a booster that has them."""
         first = steps - steps % self._block if draws_at_random(self._params) else steps
-        if first < steps:
-            self.model = self._booster(self.model[:first].save_raw("ubj") if first else None)
+        kept = model if first == steps else model[:first] if first else None
+        self.model = self._booster(kept and kept.save_raw("ubj"))
         for number in range(first, steps):
             self._round(number)
+        self.steps = steps
 
 
 def draws_at_random(params: Mapping[str, Any]) -> bool:
