@@ -48,7 +48,7 @@ def races(
     cleaned = list(clean(folder)) if clean_up else []
     found = list_races(folder)
     if json:
-        listed = {"races": [race.as_dict() for race in found]}
+        listed = {"races": [vars(race) for race in found]}
         removed = {"cleaned": [vars(one) for one in cleaned]} if clean_up else {}
         say(jsons.dumps(listed | removed))
         return

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from math import isfinite, log10, nan, sqrt
+from statistics import fmean, stdev
 from typing import Any, NamedTuple
 
 from latebloomer import theory
@@ -236,10 +237,7 @@ def _over_instances(rows: tuple[Row, ...], family: str) -> Row:
 
 
 def _mean(values: list[float]) -> tuple[float, float, float]:
-    n = len(values)
-    middle = sum(values) / n
-    spread = sqrt(sum((value - middle) ** 2 for value in values) / (n - 1))
-    half = student(n - 1) * spread / sqrt(n)
+    middle, half = fmean(values), student(len(values) - 1) * stdev(values) / sqrt(len(values))
     return middle, middle - half, middle + half
 
 

@@ -186,11 +186,7 @@ def _without_counters(path: Path, columns: Columns) -> Columns:
     return {name: columns[name] for name in columns if name not in (*counters, "pull")}
 
 
-READERS: dict[str, Callable[[Path], Columns]] = {
-    ".npz": _read_npz,
-    ".csv": _read_csv,
-    ".parquet": _read_parquet,
-}
+READERS = {".npz": _read_npz, ".csv": _read_csv, ".parquet": _read_parquet}
 
 
 # --- public curves ---

@@ -502,16 +502,10 @@ class Session:
 
     def recommend(self) -> views.Recommendation:
         """Return the arm to keep, by what is known now."""
-        arm = self.best_arm
+        arm, estimates = self.best_arm, tuple(map(self._estimate, range(len(self.names))))
+        name, pulls = self.names[arm], self.pulls
         return views.Recommendation(
-            arm=arm,
-            name=self.names[arm],
-            estimates=tuple(self._estimate(i) for i in range(len(self.names))),
-            pulls=self.pulls,
-            spent=self.spent,
-            budget=self.budget,
-            over=self.over,
-            reason=self.reason,
+            arm, name, estimates, pulls, self.spent, self.budget, self.over, self.reason
         )
 
     @property

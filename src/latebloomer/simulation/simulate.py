@@ -26,11 +26,6 @@ from latebloomer.simulation.ray_tasks import count_on_ray
 from latebloomer.simulation.results import Results
 
 POLICIES = ("r-ucbe", "r-sr", "sh")  # the paper's two and the one they are usually compared with
-CHOICES = {
-    "target": ("cpu", "gpu", "python"),
-    "method": ("auto", "pulls", "sums"),
-    "engine": ("local", "ray"),
-}
 EVERY = 15.0  # seconds of work that a kill may cost
 SHARE = 20  # work this many times as long as the last save took: at most 5 % for large results
 
@@ -125,9 +120,12 @@ def simulate(
     >>> [(row["policy"], row["budget"], row["error"]) for row in results.rows()]
     [('r-sr', 400, 1.0), ('r-sr', 800, 0.0), ('sh', 400, 1.0), ('sh', 800, 0.55)]
     """
-    for name, value in (("target", target), ("method", method), ("engine", engine)):
-        require(value in CHOICES[name], name, value, f"one of {', '.join(CHOICES[name])}",
-                "no other is known")  # fmt: skip
+    for name, value, known in (
+        ("target", target, ("cpu", "gpu", "python")),
+        ("method", method, ("auto", "pulls", "sums")),
+        ("engine", engine, ("local", "ray")),
+    ):
+        require(value in known, name, value, f"one of {', '.join(known)}", "no other is known")
     for name, count in (("runs", runs), ("chunk", chunk or 1), ("threads", threads or 1)):
         need_whole(name, count, 1, "it counts something")
     require(0 <= need_whole("first_run", first_run) <= RUNS - runs, "first_run", first_run,

@@ -201,8 +201,7 @@ def digest_of(folder: Path) -> tuple[str, int]:
         digest.update(f"{file.relative_to(folder).as_posix()}\0{file.stat().st_size}\0".encode())
         size += file.stat().st_size
         with file.open("rb") as stream:
-            while block := stream.read(1 << 20):
-                digest.update(block)
+            hashlib.file_digest(stream, lambda: digest)  # adds to it
     return digest.hexdigest(), size
 
 

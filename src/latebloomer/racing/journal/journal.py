@@ -98,7 +98,6 @@ SELECT = f"SELECT {', '.join(COLUMNS)} FROM events WHERE id > ? ORDER BY id"
 
 # What reading a file of garbage can raise.
 DAMAGE = (sqlite3.DatabaseError, ValueError, TypeError, KeyError, OverflowError, StructError)
-Row = tuple[Any, ...]
 PAGE = 512  # bytes: no SQLite file is shorter
 
 

@@ -13,7 +13,7 @@ import secrets
 import shutil
 from collections.abc import Iterator
 from contextlib import closing, suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -46,10 +46,6 @@ class ListedRace:
     score: float | None = None
     certified: bool = False
     wrong: str = ""  # why it cannot be read
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return plain values, for JSON."""
-        return asdict(self) | {"learners": list(self.learners)}
 
 
 def list_races(folder: Place) -> list[ListedRace]:

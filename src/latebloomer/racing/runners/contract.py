@@ -22,11 +22,6 @@ from latebloomer.session.events import Event, PullStarted, Saved, SaveFailed, Wa
 from latebloomer.session.session import Session
 
 Report: TypeAlias = Event | PullStarted | Waiting
-SHORT_FORMS: Mapping[str, Mapping[str, Any]] = {
-    "local": {"name": "local"},
-    "isolated": {"name": "local", "isolate": True},
-    "ray": {"name": "ray"},
-}
 WITHOUT = "or omit max_in_memory to keep all learners in memory"
 
 
@@ -165,8 +160,10 @@ def make_runner(runner: str | Runner) -> Runner:
     """Return the runner that a short form means; a runner itself is returned unchanged."""
     if isinstance(runner, Runner):
         return runner
-    if isinstance(runner, str) and runner in SHORT_FORMS:
-        return recorded_runner(SHORT_FORMS[runner])
+    if runner in ("local", "ray"):
+        return recorded_runner({"name": runner})
+    if runner == "isolated":
+        return recorded_runner({"name": "local", "isolate": True})
     raise SettingError(
         f"runner={runner!r}, but runner must be 'local', 'isolated', 'ray' or a Runner such as "
         "LocalRunner(timeout=60)"

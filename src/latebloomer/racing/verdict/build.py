@@ -39,14 +39,13 @@ def build_verdict(
     views = [replace(one, **intervals.get(one.arm, {})) for one in race.learners()]
     best, naming = views[0], session.selection
     over = session.over and not session.selection_pending
+    final = over or session.winner is not None
     verdict = Verdict(
         **known,
         name=best.name,
         score=best.score,
         estimate=best.estimate,
-        selected=Selection(
-            best.name, best.estimate, naming.pulls, naming.at, over or session.winner is not None
-        ),
+        selected=Selection(best.name, best.estimate, naming.pulls, naming.at, final),
         trained=Training(best.score, best.pulls, best.pulls - naming.pulls, over),
         learners=tuple(sorted(views, key=lambda view: view.arm)),
         spent=session.spent,
