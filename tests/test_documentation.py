@@ -12,6 +12,7 @@ DOCUMENTS = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")]
 SCRIPTS = [*ROOT.glob("examples/*.py"), *ROOT.glob("benchmarks/*.py"), *ROOT.glob("docs/**/*.py")]
 IMPORT = re.compile(r"^ *from (latebloomer[\w.]*) import (\([^)]*\)|[^\n(]+)", re.MULTILINE)
 FILE = re.compile(r"`([\w./-]+\.(?:py|bib|toml|md))`")
+PAGE = re.compile(r"docs/[\w-]+\.md")
 MADE_UP = {  # by examples, for which tests make them
     "mine.py", "best_of_late.py", "scipy.py", "test_scipy.py", "learner_by_learner.py",
     "lead_figure.py",
@@ -56,6 +57,11 @@ def test_files_and_links_of_a_page_are_there_and_a_long_one_has_a_picture_or_a_t
     prose = re.sub(r"^```.*?^```|^<!--.*?-->", "", text, flags=re.DOTALL | re.MULTILINE)
     long = len(prose.splitlines()) > 100 and file.name not in LISTS
     assert not long or re.search(r"^\| ?---|^!\[", prose, re.MULTILINE)
+
+
+def test_pages_that_the_sources_name_are_there():
+    named = {page for file in SOURCE.rglob("*.py") for page in PAGE.findall(text_of(file))}
+    assert len(named) > 5 and [page for page in named if not (ROOT / page).is_file()] == []
 
 
 def anchors(file):

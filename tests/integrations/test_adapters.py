@@ -195,7 +195,7 @@ def test_a_refusal_names_the_learner_that_fits(home):
     kind = of_library(home)
     module, _, what = ADAPTERS[home].rpartition(".")
     for given in (kind(), kind, type("Mine", (kind,), {})()):  # an object, a class, a subclass's
-        assert f": use {module}.{what}, five lines, docs/" in refusal(given)
+        assert f": use {module}.{what}, as docs/" in refusal(given)
     assert hasattr(import_module(module), what)
 
 
@@ -203,7 +203,7 @@ def test_a_callable_model_is_no_learner_and_an_object_with_pull_is_one():
     net = of_library("xgboost", type("Module", (), {"__call__": lambda self, x: x}))
     assert refusal(net()) == (
         "learner 'a' is of another library: Estimator: use "
-        "latebloomer.integrations.xgboost.XGBoostLearner, five lines, docs/training-libraries.md"
+        "latebloomer.integrations.xgboost.XGBoostLearner, as docs/training-libraries.md shows"
     )
     kind = of_library("torch", type("Net", (), {"pull": lambda self: 0.5}))
     assert race({"a": kind(), "b": kind()}, budget=10, journal=None, progress=False)

@@ -34,7 +34,7 @@ from latebloomer.racing.checkpoints.storage import Folder, Stored
 from latebloomer.session import checked_inputs as inputs
 from latebloomer.session.checked_inputs import LARGEST
 
-ADAPTERS = {  # whose objects are no learners themselves, and what makes one of them
+ADAPTERS = {  # libraries whose objects are not learners, and the class that makes learners of them
     "xgboost": "latebloomer.integrations.xgboost.XGBoostLearner",
     "lightgbm": "latebloomer.integrations.lightgbm.LightGBMLearner",
     "catboost": "latebloomer.integrations.catboost.CatBoostLearner",
@@ -243,9 +243,9 @@ def adapter_for(thing: Any) -> str | None:
     found = next((home for home in homes if home in ADAPTERS), None)
     if found is None:
         return None
-    pages = {"sklearn": "scikit-learn.md", "optuna": "optuna.md"}
-    page = pages.get(found, "training-libraries.md")
-    return f"{kind.__name__}: use {ADAPTERS[found]}, five lines, docs/{page}"
+    pages = {"sklearn": "docs/scikit-learn.md", "optuna": "docs/tuners.md"}
+    page = pages.get(found, "docs/training-libraries.md")
+    return f"{kind.__name__}: use {ADAPTERS[found]}, as {page} shows"
 
 
 def seed_of(seed: int, name: str) -> int:
