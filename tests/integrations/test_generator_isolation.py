@@ -1,6 +1,8 @@
 """Generator learners share a process, not its random numbers nor PyTorch's modes."""
 
 import random
+from contextlib import contextmanager
+from functools import partial
 
 import numpy as np
 import pytest
@@ -55,3 +57,42 @@ def test_curves_do_not_depend_on_the_order_of_learners(draw):
     for name in names:
         shared = min(there.pulls[name], back.pulls[name])
         assert there.curve(name)[:shared] == back.curve(name)[:shared]
+
+
+@contextmanager
+def double_precision():
+    torch.set_default_dtype(torch.float64)
+    yield
+    torch.set_default_dtype(torch.float32)
+
+
+CHANGES = [torch.no_grad, torch.inference_mode, partial(torch.autocast, "cpu"), double_precision]
+
+
+def modes():
+    return (
+        torch.is_grad_enabled(), torch.is_inference_mode_enabled(), torch.get_default_dtype(),
+        torch.is_autocast_enabled("cpu"),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("change", CHANGES, ids=["grad", "inference", "autocast", "dtype"])
+def test_a_learner_keeps_the_modes_that_it_sets_and_no_other_has_them(change):
+    seen = {"changes": [], "plain": []}
+
+    def changes():
+        with change():
+            while True:
+                seen["changes"].append(modes())
+                yield 0.5
+
+    def plain():
+        while True:
+            seen["plain"].append(modes())
+            yield 0.5
+
+    before = modes()
+    race({"changes": changes, "plain": plain}, 8, policy="rr-sw", journal=None, progress=False)
+    assert set(seen["plain"]) == {before} == {modes()}
+    (own,) = set(seen["changes"])
+    assert len(seen["changes"]) == 4 and own != before

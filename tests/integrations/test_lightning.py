@@ -1,4 +1,4 @@
-"""`LightningLearner`: each pull goes on from Lightning's own checkpoint."""
+"""`LightningLearner`: each pull continues one `Trainer`."""
 
 import logging
 

@@ -1,6 +1,7 @@
-"""`HuggingFaceLearner`: each pull goes on from the `Trainer`'s own checkpoint."""
+"""`HuggingFaceLearner`: each pull continues one training of the `Trainer`."""
 
 import os
+from functools import partial
 
 import pytest
 from libraries import is_exact, library, refuses, same_weights
@@ -179,7 +180,24 @@ def averaged(seed):
     return learner(ema=0.2, every=3, lora=True, seed=seed % 2**31)
 
 
-@pytest.mark.parametrize("build", [learner, lambda: learner(every=3), adapted, averaged, sft])
+def sharded():
+    """A learner whose checkpoints have several files of weights, as those of large models have."""
+    one = learner()
+    one.model.save_pretrained = partial(one.model.save_pretrained, max_shard_size="2KB")
+    return one
+
+
+def test_the_weights_of_a_large_model_are_several_files(tmp_path):
+    one = sharded()
+    one.pull()
+    one.save(tmp_path)
+    assert len(list(tmp_path.glob("model/model-*.safetensors"))) > 1
+
+
+BUILDERS = [learner, lambda: learner(every=3), sharded, adapted, averaged, sft]
+
+
+@pytest.mark.parametrize("build", BUILDERS)
 def test_a_resumed_learner_is_the_same_bit_for_bit(build):
     is_exact(build)
 
