@@ -188,6 +188,19 @@ def test_a_late_bloomer_that_is_behind_is_kept_and_it_is_said_why():
     assert "forecast fall of" in str(losses.explain("late"))
 
 
+def test_between_decisions_the_forecast_gain_shrinks_evenly_until_the_forecast_pull():
+    n = np.arange(1, 301)
+    rewards = [n / (n + 60), 0.7 * n / (n + 2), 0.5 * n / (n + 1)]
+    session = Session("foresight", ["late", "early", "flat"], 500, horizon=300)
+    while len(session.racing) > 2:
+        play(session, rewards, pulls=session.spent + 1)
+    first, decided = session.explain("late").forecast, session.pulls[0]
+    later = play(session, rewards, pulls=session.spent + 60).explain("late")
+    gain, left = later.forecast.score - later.forecast.level, 300 - later.pulls
+    assert first.at == later.forecast.at == 300 and first.trust > 0.9
+    assert gain == pytest.approx((first.score - first.level) * left / (300 - decided))
+
+
 def test_where_nothing_is_believed_that_is_said(rng):
     n = np.arange(1, 201)
     peak = 1.0 - np.abs(n - 33) / 100  # decisions are at 50 and 75 pulls

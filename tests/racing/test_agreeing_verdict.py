@@ -137,3 +137,13 @@ def test_a_verdict_on_real_models_agrees_with_their_scores(seed, tmp_path):
     assert f"Keep {found.name}: score {found.score:.5g} at " in top
     again = found.load(found.highest)
     assert again.pull(steps=1) == pytest.approx(last[found.highest], abs=0.05)
+
+
+def test_a_learner_at_the_horizon_is_compared_by_its_score_with_one_that_finished():
+    def curve(height, slow, most):
+        return lambda: iter([height * n / (n + slow) for n in range(1, most + 1)])
+
+    learners = {"net": curve(1, 60, 999), "tree": curve(0.9, 4, 236), "line": curve(0.7, 2, 999)}
+    verdict = race(learners, 760, horizon=300, journal=None, progress=False)
+    assert verdict["tree"].state == "winner" and verdict.pulls["net"] == 300
+    assert verdict["net"].forecast is None and verdict["net"].score < verdict.score

@@ -43,10 +43,11 @@ class Foresight(Policy):
     .. math:: R(n) = \min\bigl(H,\ n\,(n/n_0)^2\bigr), \qquad
               n_0 = \max(8, \lfloor n/2 \rfloor),
 
-    which is 1.9n at 11 pulls and about 4n from 16 pulls on. With :math:`a = \lfloor n/4 \rfloor`,
-    let :math:`b_2` be the least-squares slope of its last 2a rewards, centered at
-    :math:`c_2 = n - a`, and :math:`b_1` the slope of the 2a rewards before, at
-    :math:`c_1 = n - 3a`. Then
+    which is 1.9n at 11 pulls and about 4n from 16 pulls on. After a decision at n pulls, the
+    trusted gain shrinks evenly with each further pull, to 0 at pull R(n). With
+    :math:`a = \lfloor n/4 \rfloor`, let :math:`b_2` be the least-squares slope of its last 2a
+    rewards, centered at :math:`c_2 = n - a`, and :math:`b_1` the slope of the 2a rewards before,
+    at :math:`c_1 = n - 3a`. Then
 
     .. math:: \kappa_i = \mathrm{clip}\Bigl(\frac{\log(b_1/b_2)}{\log(c_2/c_1)}, 0, 4\Bigr), \qquad
               G_i(u, v) = b_2 \int_u^v (c_2/t)^{k}\,dt, \qquad k = (\kappa_i + \kappa)/2,
@@ -97,13 +98,17 @@ class Foresight(Policy):
 
     @kernel
     def update_rating(self, ledger: Ledger, i: int, horizon: int) -> None:
-        """Rate an arm between decisions: by the window and the trusted gain of the last one."""
-        ledger.rating[i] = late_mean(ledger, i, int(ledger.pool[WINDOW])) + ledger.memo[i]
+        """Rate an arm between decisions: by the window and the trusted gain of the last one.
+
+        That gain comes evenly until pull R(n) of the last decision; what came is in the mean.
+        """
+        more = ledger.memo[i] * max(0.0, ledger.pool[AHEAD] - ledger.n[i])
+        ledger.rating[i] = late_mean(ledger, i, int(ledger.pool[WINDOW])) + more
 
     @kernel
     def rate_jointly(self, ledger: Ledger, horizon: int) -> None:
         n, size, pool = ledger.cursor[SWEEPS], ledger.cursor[RACERS], ledger.pool
-        if size < 2:  # the last arm keeps the rating by which it won
+        if size < 2:  # the last arm is not compared with others any more
             return
         noise = late_noise(ledger, n) if n >= NOISE_PULLS else 0.0
         pool[WINDOW] = best_window(ledger, n, noise) if n >= NOISE_PULLS else 0
@@ -116,19 +121,20 @@ class Foresight(Policy):
             near, far = log(center / (n - n // 4)), log(pool[AHEAD] / center)
         for place in range(size):
             i = ledger.racing[place]
-            more = 0.0
+            more, each = 0.0, 0.0
             if pool[BELIEF] > 0.0 and ledger.repeats_scores[i] == 0:
                 k = 0.5 * (exponent(ledger.rating[i], ledger.memo[i], step) + common)
-                more = gain((n - n // 4) * ledger.memo[i], k, near, far)
-            ledger.memo[i] = pool[BELIEF] * more
-            ledger.rating[i] = late_mean(ledger, i, int(pool[WINDOW])) + ledger.memo[i]
+                more = pool[BELIEF] * gain((n - n // 4) * ledger.memo[i], k, near, far)
+                each = more / (pool[AHEAD] - n)
+            ledger.memo[i] = each  # trusted gain per pull until AHEAD
+            ledger.rating[i] = late_mean(ledger, i, int(pool[WINDOW])) + more
 
     def forecast(self, ledger: Ledger, i: int) -> Forecast | None:
         trust, n, ahead = (ledger.pool[cell] for cell in (BELIEF, TESTED, AHEAD))
-        if EIGHTHS[-1] * n // 8 < FIRST or ahead <= n:
+        if EIGHTHS[-1] * n // 8 < FIRST or ahead <= max(n, ledger.n[i]):
             return None
-        origin = max(FIRST, int(n) // 2)
-        return Forecast(trust, origin, int(n), ahead, ledger.memo[i] / trust if trust else 0.0)
+        origin, more = max(FIRST, int(n) // 2), ledger.memo[i] * (ahead - ledger.n[i])
+        return Forecast(trust, origin, int(n), ahead, more / trust if trust else 0.0)
 
     def advised_budget(self, arms: int) -> tuple[int, str]:
         # A budget this small is at most H, where the rule gives 1.
