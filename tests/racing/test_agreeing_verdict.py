@@ -3,11 +3,13 @@
 import json
 import re
 from functools import partial
+from itertools import count, repeat
 
 import pytest
 from toys import Counter, curve, quiet
 
-from latebloomer import race, resume
+from latebloomer import race, read_verdict, resume
+from latebloomer.session.events import ScoreReported
 
 # late ends at 0.64, above quick with 0.59, and is at 0.52 when the budget is spent.
 LEARNERS = {
@@ -147,3 +149,21 @@ def test_a_learner_at_the_horizon_is_compared_by_its_score_with_one_that_finishe
     verdict = race(learners, 760, horizon=300, journal=None, progress=False)
     assert verdict["tree"].state == "winner" and verdict.pulls["net"] == 300
     assert verdict["net"].forecast is None and verdict["net"].score < verdict.score
+
+
+def test_no_learner_led_at_half_time_before_half_of_the_budget_is_spent(tmp_path):
+    seen = {}
+
+    def look(event, view):
+        if type(event) is ScoreReported:
+            seen[view.spent] = read_verdict(tmp_path / "race.db").half_time
+
+    learners = {"late": lambda: (n / (n + 30) for n in count(1)), "early": lambda: repeat(0.4)}
+    verdict = race(learners, 60, journal=tmp_path / "race.db", progress=False, callbacks=[look])
+    assert seen[29] is None and seen[30] == verdict.half_time == "early"
+
+
+def test_a_learner_that_has_finished_is_fully_trained():
+    learners = {"once": lambda: iter([0.5]), "slow": lambda: (n / (n + 90) for n in count(1))}
+    verdict = race(learners, trainings=1, full_steps=20, journal=None, progress=False)
+    assert verdict["once"].trained == "100 %" and verdict["slow"].trained == "95 %"

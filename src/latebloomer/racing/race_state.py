@@ -176,14 +176,19 @@ class RaceState:
             failures[one.arm].append(f"pull {one.n} failed: {one.reason}")
         known = dict(self.settings.learner_settings or {})
         known |= {self.names[arm]: trial.config for arm, trial in self.trials.items()}
+        full = self.settings.pulls_per_training
         return [
             replace(
-                view, seconds=self.seconds[view.arm], full_pulls=self.settings.pulls_per_training,
+                view, seconds=self.seconds[view.arm],
+                full_pulls=full and (view.pulls if self._finished(view.arm) else full),
                 steps=self.steps[view.arm] if self.shares else None,
                 failures=tuple(failures[view.arm]), settings=known.get(view.name, {}),
             )
             for view in self.session.standings()
         ]  # fmt: skip
+
+    def _finished(self, arm: int) -> bool:
+        return self.session.departure(arm) == events.FINISHED
 
     def pace(self, arm: int) -> float:
         """Return the seconds per pull, over an arm's latest pulls."""

@@ -9,7 +9,6 @@ import inspect
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
-from math import ceil
 from typing import Any, TypeVar
 
 from latebloomer.errors import SettingError, need_in, require
@@ -221,19 +220,20 @@ def _level(pulls: int, one: int | None) -> str:
 
 
 def workers_in_words(plan: Description, aside: int = 0) -> list[str]:
-    """Return how many workers can help: all pulls over those of the longest learner.
+    """Return how many workers can help, and how much: by all pulls and the longest learner's.
 
     Nothing for a policy that decides after every pull.
 
     >>> from latebloomer.policies.foresight import Foresight
     >>> workers_in_words(Foresight().describe(8, 400))
-    ['More than 5 workers will not make this race faster.']
+    ['Up to 8 workers can train at the same time: at most 4.4 times as fast as one.']
     """
     if any(phase.arms is None for phase in plan.phases):
         return []
     longest = max(phase.upto + bool(phase.more) for phase in plan.phases) + aside
-    count = ceil((plan.budget - plan.unspent + aside) / longest)
-    return [f"More than {count} worker{'s' * (count != 1)} will not make this race faster."]
+    speed = (plan.budget - plan.unspent + aside) / longest
+    said = f"Up to {plan.arms} workers can train at the same time"
+    return [f"{said}: at most {speed:.2g} times as fast as one."]
 
 
 def pull_in_words(shares: Mapping[str, Share]) -> list[str]:

@@ -81,7 +81,9 @@ def assess(race: RaceState) -> dict[str, Any]:
     curves = [x[:0] if i in session.repeats_scores else x for i, x in enumerate(seen.rewards())]
     departed = [naming.departed.get(i) for i in range(len(session.names))]
     failed = {i for i, how in enumerate(departed) if how == events.FAILED}
-    leader = decided.leader_at_half(swept=not session.decides_every_pull, without=failed)
+    final = session.over or session.winner is not None
+    half = (naming.at if final else session.deciding_budget) // 2
+    leader = decided.leader_at(half, not session.decides_every_pull, failed)
     return _certified(session, settings, seen) | {
         "findings": history.check_curves(session.names, curves, session.maximize),
         "hindsight": history.hindsight(session.names, decided.rewards(), naming.at, departed),

@@ -77,15 +77,17 @@ class History:
         """Return every arm's scores with the sign that makes higher better."""
         return [self.sign * scores for scores in self.by_arm]
 
-    def leader_at_half(self, swept: bool, without: Collection[int] = ()) -> int | None:
-        """Return the arm that led when half of the pulls were spent.
+    def leader_at(self, half: int, swept: bool, without: Collection[int] = ()) -> int | None:
+        """Return the arm that led after `half` pulls of the race; None before.
 
         Arms are ranked by the mean of their latest quarter; those in `without` failed and count
         for nothing. If arms are swept evenly, the pulls of each up to the level at which the half
         is reached count, so that the order within a sweep, which a parallel runner does not keep,
         makes no difference.
         """
-        half, rewards = len(self.arms) // 2, self.rewards()
+        if len(self.arms) < half:
+            return None
+        rewards = self.rewards()
         pulls = np.bincount(self.arms[:half], minlength=len(self.names)).tolist()
         if swept:
             pulls = [_level([len(x) for x in rewards], half)] * len(rewards)
