@@ -102,11 +102,18 @@ def test_without_sampling_it_is_the_librarys_own_training_bit_for_bit(name):
     refuses(StopIteration, "", one.pull)
 
 
-@pytest.mark.parametrize("more", [SAMPLED["catboost"], {"boosting_type": "Ordered"}], ids=str)
-def test_catboosts_sampling_is_that_of_its_own_training(more):
-    library("catboost")
-    one = learner("catboost", **more)
-    assert [-one.pull() for _ in range(5)] == trained("catboost", 5, "Logloss", **more)
+SAME = [
+    ("catboost", SAMPLED["catboost"]),
+    ("catboost", {"boosting_type": "Ordered"}),
+    ("lightgbm", {"bagging_fraction": 0.5}),  # without bagging_freq, LightGBM draws no rows
+]
+
+
+@pytest.mark.parametrize(("name", "more"), SAME, ids=str)
+def test_samples_are_those_of_the_librarys_own_training(name, more):
+    library(name)
+    one = learner(name, **more)
+    assert [-one.pull() for _ in range(5)] == trained(name, 5, LOSS[name], **more)
 
 
 def test_a_learning_rate_may_be_a_function_of_the_round(name):
@@ -159,6 +166,8 @@ WAYS = {
         {"pos_bagging_fraction": 0.5, "bagging_freq": 1}, {"feature_fraction_bynode": 0.5},
         {"extra_trees": True}, {"data_sample_strategy": "goss", "learning_rate": 0.5},
         {"boosting": "dart", "drop_rate": 0.5, "skip_drop": 0}, {"use_quantized_grad": True},
+        {"bagging_fraction": 0.5, "feature_fraction": 0.5}, {"linear_tree": True},
+        {"cegb_penalty_feature_coupled": [0.1] * 6},
     ],
     "catboost": [{}, SAMPLED["catboost"], {"boosting_type": "Ordered"}],
 }  # fmt: skip
@@ -211,7 +220,7 @@ def test_a_checkpoint_is_refused_for_what_changes_the_model_and_nothing_else(nam
 @pytest.mark.parametrize("setting", ["n_estimators", "num_boost_round", "iterations"])
 def test_the_rounds_of_params_are_the_full_training(name, setting):
     assert learner(name, full_steps=None, **{setting: 12}).full_steps == 12
-    said = f"full_steps=9, but params has {setting}=12: give one"
+    said = f"{setting}=12 and full_steps=9 are both given: give one"
     refuses(SettingError, said, learner, name, full_steps=9, **{setting: 12})
     assert learner(name, full_steps=None).full_steps == (1000 if name == "catboost" else None)
 
@@ -278,6 +287,22 @@ def test_metrics_of_catboost_may_have_options(metric):
     assert 0 < one.pull() <= 1 and one.evaluate() == pytest.approx(one.pull(), abs=0.5)
 
 
+@pytest.mark.parametrize("metric", ["Quantile", "Quantile:alpha=0.50", "Quantile:alpha=0.9"])
+def test_a_metric_of_catboost_is_not_taken_for_another_of_the_same_name(metric):
+    catboost = library("catboost")
+    one = learner("catboost", metric, loss_function="Quantile:alpha=0.9")
+    score = one.pull(steps=5)
+    (values,) = one.model.eval_metrics(catboost.Pool(*VALID), [metric]).values()
+    assert score == pytest.approx(-values[-1]) and one.pull() == one.evaluate()
+
+
+def test_a_ranking_that_learns_the_bias_of_positions_is_restored():
+    xgboost = library("xgboost")
+    rows = [xgboost.DMatrix(X, y, qid=np.arange(len(y)) // 10) for X, y in (TRAIN, VALID)]
+    own = {"objective": "rank:ndcg", "lambdarank_unbiased": True}
+    is_exact(lambda: learner("xgboost", "ndcg", *rows, **own), pulls=3)
+
+
 def test_catboosts_threads_end_with_their_learners():
     library("catboost")
     before, one = set(threading.enumerate()), learner("catboost")
@@ -299,10 +324,14 @@ def test_what_is_wrong_is_said_in_one_line(name):
     kind = KINDS[name]
     refuses(LearnerError, "has no evaluation set", kind, PARAMS[name], TRAIN, metric=AUC[name])
     refuses((UnknownName, SettingError), "'acu'", learner, name, "acu")
-    refuses(SettingError, "params has eval_metric='x': give one", learner, name, eval_metric="x")
+    said = "eval_metric='x' and metric=.* are both given: give one"
+    refuses(SettingError, said, learner, name, eval_metric="x")
+    refuses(SettingError, "rounds=3 are both", learner, name, num_boost_round=4, num_rounds=3)
+    refuses(LearnerError, "params=None, but params must be a dict", kind, None, TRAIN, VALID)
     for wrong in (None, ["auc", "error"]):
-        refuses(SettingError, "metric must be one name, or a function", learner, name, wrong)
-    for wrong in (3, np.zeros(3), (TRAIN[0],)):
+        refuses(SettingError, "metric must be a name or a function", learner, name, wrong)
+    refuses(SettingError, "maximize must be True or False", learner, name, maximize="no")
+    for wrong in (3, np.zeros(3), (TRAIN[0],), (TRAIN[0][:0], TRAIN[1][:0]), (None, None)):
         said = r"train=.*, but train must be a \w+, \(X, y\) or"
         refuses(LearnerError, said, learner, name, train=wrong)
     refuses(SettingError, "full_steps must be at least 1", learner, name, full_steps=0)

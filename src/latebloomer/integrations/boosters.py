@@ -4,8 +4,10 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, TypeAlias
 
+import numpy as np
+
 from latebloomer._util.text import brief
-from latebloomer.errors import SettingError, require
+from latebloomer.errors import SettingError
 from latebloomer.integrations.library_learner import LibraryLearner, checked_full, need_kind
 
 Metric: TypeAlias = str | Callable[[Any, Any], float]  # a name, or a function (model, valid)
@@ -45,14 +47,14 @@ class BoosterLearner(LibraryLearner):
         full_steps: int | None = None,
     ) -> None:
         self._library = self._import()
+        need_kind(
+            isinstance(params, Mapping), "params", params, "a dict of the library's settings"
+        )
         for early in [name for name in STOPPING if params.get(name) is not None]:
             why = "but in a race the policy decides when a learner stops: remove it"
             raise SettingError(f"params has {early}={brief(params[early])}, {why}")
         self.full_steps = checked_full(said_once("full_steps", full_steps, params, ROUNDS))
         self._metric = said_once("metric", metric, params, METRIC)
-        one = callable(self._metric) or (isinstance(self._metric, str) and bool(self._metric))
-        needed = "one name, or a function of (model, valid) that returns a number"
-        require(one, "metric", self._metric, needed, "a race has one score")
         if not callable(self._metric):  # a function may know its rows
             self._need_valid(valid)
         self._params = {k: params[k] for k in params if k not in (*ROUNDS, *METRIC)}
@@ -80,8 +82,9 @@ class BoosterLearner(LibraryLearner):
         """Return rows as the library has them."""
         if isinstance(data, getattr(self._library, self.dataset)):
             return data
-        needed = f"a {self.dataset}, (X, y) or (X, y, weights)"
-        need_kind(isinstance(data, tuple) and len(data) in (2, 3), name, data, needed)
+        needed = f"a {self.dataset}, (X, y) or (X, y, weights), with rows"
+        full = isinstance(data, tuple) and len(data) in (2, 3) and np.size(data[1]) > 0
+        need_kind(full and np.ndim(data[1]) > 0, name, data, needed)
         return self._made_rows(*data)
 
     @abstractmethod
@@ -107,10 +110,12 @@ def said_once(name: str, value: Any, params: Mapping[str, Any], names: tuple[str
     >>> said_once("full_steps", None, {"n_estimators": 40}, ROUNDS)
     40
     """
-    own = next((one for one in names if params.get(one) is not None), None)
-    if own is None:
-        return value
-    if value not in (None, params[own]):
-        said = f"{name}={brief(value)}, but params has {own}={brief(params[own])}"
-        raise SettingError(f"{said}: give one of them")
-    return params[own]
+    said = {own: params[own] for own in names if params.get(own) is not None}
+    if value is not None:
+        said[name] = value
+    (first, found), *others = [*said.items()] or [(name, None)]
+    for other, differs in others:
+        if differs != found:
+            both = f"{first}={brief(found)} and {other}={brief(differs)} are both given"
+            raise SettingError(f"{both}: give one of them")
+    return found

@@ -1,6 +1,5 @@
 """CatBoost: a learner that pauses CatBoost's own training between pulls."""
 
-import re
 import shutil
 import threading
 import weakref
@@ -12,7 +11,7 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
 
-from latebloomer.errors import SettingError
+from latebloomer.errors import LearnerError, SettingError
 from latebloomer.integrations.boosters import BoosterLearner
 from latebloomer.integrations.library_learner import own_folder
 
@@ -102,6 +101,7 @@ class CatBoostLearner(BoosterLearner):
                          "allow_writing_files": True}  # fmt: skip
         if isinstance(self._metric, str):
             self._params["eval_metric"] = self._metric
+        self._key = str(self._metric)  # CatBoost's name for it, once it is known
         self._done: Any = None  # the model of the latest training that ended
         self._values: Mapping[str, Any] = {}  # of all metrics after the latest round
         self._training: PausedTraining | None = None
@@ -129,11 +129,18 @@ class CatBoostLearner(BoosterLearner):
             raise
 
     def _named_value(self) -> float:
+        values = self._values or self._evaluated()
+        if self._key not in values:  # CatBoost writes a name with other options than the user
+            same = [key for key in values if key.partition(":")[0] == self._key.partition(":")[0]]
+            (self._key,) = same if len(same) == 1 else self._evaluated()
+        return float(values[self._key][-1])
+
+    def _evaluated(self) -> Mapping[str, Any]:
+        """Return the value of the metric now, by the name that CatBoost has for it."""
+        if self.model is None:
+            raise LearnerError("CatBoostLearner has no model to evaluate before its first pull")
         every = {"metrics": [self._metric], "eval_period": self.steps}
-        values = self._values or self.model.eval_metrics(self._valid_rows, **every)
-        name = re.sub(r"[:;]hints=[^;]*", "", str(self._metric))  # which CatBoost leaves out
-        same = (key for key in values if key.partition(":")[0] == name.partition(":")[0])
-        return float(values[name if name in values else next(same)][-1])
+        return dict(self.model.eval_metrics(self._valid_rows, **every))
 
     def _higher_is_better(self, metric: str) -> bool:
         for name in (metric, metric.partition(":")[0]):  # an option may not fit one class

@@ -47,15 +47,22 @@ class LibraryLearner(ABC):
 
     def _rank_by(self, metric: Any, maximize: bool | None) -> None:
         """Set the metric, and negate it if lower is better."""
+        one = callable(metric) or (isinstance(metric, str) and metric != "")
+        require(one, "metric", metric, "a name or a function", "a race has one score")
+        known = maximize is None or isinstance(maximize, bool)
+        require(known, "maximize", maximize, "True or False", "it says which values are better")
         if maximize is None:
             maximize = callable(metric) or self._higher_is_better(metric)
         self._metric, self._sign = metric, 1.0 if maximize else -1.0
 
     def _higher_is_better(self, metric: str) -> bool:
         """Return whether the name that a user gave a metric says that higher is better."""
-        for words, higher in ((LOWER, False), (HIGHER, True)):
-            if any(word in metric.lower() for word in words):
-                return higher
+        name = metric.lower()
+        lower, higher = (any(word in name for word in words) for words in (LOWER, HIGHER))
+        if re.search("(^|_)neg(ative)?_", name):  # as in neg_log_loss
+            lower, higher = higher, lower
+        if lower != higher:
+            return higher
         said = f"metric={metric!r} does not say whether higher is better"
         raise SettingError(f"{said}: give maximize=True or False")
 

@@ -11,8 +11,8 @@ from latebloomer.integrations.boosters import BoosterLearner
 __all__ = ["LightGBMLearner"]
 
 FILE = "lightgbm.txt"
-SHARES = ("bagging_fraction", "pos_bagging_fraction", "neg_bagging_fraction", "feature_fraction",
-          "feature_fraction_bynode")  # fmt: skip
+OF_ROWS = ("bagging_fraction", "pos_bagging_fraction", "neg_bagging_fraction")
+OF_COLUMNS = ("feature_fraction", "feature_fraction_bynode")
 FIELDS = ("weight", "group", "feature_name", "categorical_feature")
 SEEDS = ("bagging_seed", "feature_fraction_seed", "extra_seed", "objective_seed")
 
@@ -28,7 +28,8 @@ class LightGBMLearner(BoosterLearner):
     generators: if rows or columns are sampled, they are seeded again at every round (every
     `bagging_freq` rounds), by the seed and the number of the round, so `lightgbm.train` with the
     same seed draws other samples. A restore repeats the last round; it repeats all rounds for
-    "dart", "goss", `rank_xendcg` and quantized gradients, whose states cannot be set.
+    "dart", "goss", `rank_xendcg`, quantized gradients, linear trees and
+    `cegb_penalty_feature_coupled`, whose states cannot be set.
 
     Parameters
     ----------
@@ -92,7 +93,8 @@ class LightGBMLearner(BoosterLearner):
         self._known = settings_of(self.model)
         if self._known["boosting"] == "rf":
             raise LearnerError("LightGBM cannot train boosting='rf' further: use gbdt or dart")
-        self._freq = max(1, int(self._known["bagging_freq"]))
+        self._bags = draws_rows(self._known)
+        self._freq = int(self._known["bagging_freq"]) if self._bags else 1
 
     def _begin(self) -> tuple[Any, list[Any]]:
         """Make a model without rounds, and return the rows that it has."""
@@ -106,7 +108,7 @@ class LightGBMLearner(BoosterLearner):
 
     def _round(self, number: int) -> None:
         settings = self._settings_at(number)
-        if "bagging_seed" in settings:
+        if "bagging_freq" in settings:
             # LightGBM makes new generators of rows only if a setting of their sampling changes.
             self.model.reset_parameter({"bagging_freq": self._freq + 1})
         if settings:
@@ -119,7 +121,7 @@ class LightGBMLearner(BoosterLearner):
         if number % self._freq or not draws_at_random(self._known):
             return rate
         seeds = {name: int(self._known[name]) + number for name in SEEDS}
-        return rate | seeds | {"bagging_freq": int(self._known["bagging_freq"])}
+        return rate | seeds | ({"bagging_freq": self._freq} if self._bags else {})
 
     def _named_value(self) -> float:
         return float(self._result()[2])
@@ -181,12 +183,23 @@ def keeps_hidden_states(settings: Mapping[str, str]) -> bool:
         settings["boosting"] == "dart"
         or settings["data_sample_strategy"] == "goss"
         or settings["objective"].startswith("rank_xendcg")
-        or settings["use_quantized_grad"] == "1"
+        or "1" in (settings["use_quantized_grad"], settings["linear_tree"])
+        or settings["cegb_penalty_feature_coupled"] != ""
     )
+
+
+def draws_rows(settings: Mapping[str, str]) -> bool:
+    """Return whether rows are drawn at random; without a `bagging_freq`, LightGBM uses all."""
+    return settings["bagging_freq"] != "0" and _below_1(settings, OF_ROWS)
+
+
+def _below_1(settings: Mapping[str, str], names: tuple[str, ...]) -> bool:
+    return any(float(settings[name]) != 1 for name in names)
 
 
 def draws_at_random(settings: Mapping[str, str]) -> bool:
     """Return whether rounds are drawn at random, by generators that can be seeded again."""
     if keeps_hidden_states(settings):
         return False
-    return settings["extra_trees"] == "1" or any(float(settings[name]) != 1 for name in SHARES)
+    columns = settings["extra_trees"] == "1" or _below_1(settings, OF_COLUMNS)
+    return columns or draws_rows(settings)

@@ -27,7 +27,7 @@ class XGBoostLearner(BoosterLearner):
     `maximize=True`. A restored learner is the same bit for bit. XGBoost does not save the states
     of its generators: if rows or columns are sampled, they are seeded again every 16 rounds, by
     the seed and the number of the round, so `xgboost.train` with the same seed draws other
-    samples, and a restore repeats up to 15 rounds.
+    samples, and a restore repeats up to 15 rounds (all with `lambdarank_unbiased`).
 
     Parameters
     ----------
@@ -142,6 +142,8 @@ class XGBoostLearner(BoosterLearner):
     def continue_from(self, model: Any, steps: int) -> None:
         """Restore the state after `steps` rounds from a booster that has them."""
         first = steps - steps % self._block if draws_at_random(self._params) else steps
+        if self._params.get("lambdarank_unbiased"):  # its bias is not part of a booster
+            first = 0
         kept = model if first == steps else model[:first] if first else None
         self.model = self._booster(kept and kept.save_raw("ubj"))
         for number in range(first, steps):

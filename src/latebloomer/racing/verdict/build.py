@@ -265,11 +265,9 @@ def resume_advice(race: RaceState, journal: Path | None, other: LearnerView) -> 
     session, settings = race.session, race.settings
     if journal is None or settings.seconds is not None or not other.left_at:
         return ""
-    one, trainings = settings.pulls_per_training, settings.trainings
-    if one is not None and trainings is not None:
-        budget, more = round((trainings + 1) * one), f"trainings={trainings + 1:g}"
-    else:
-        budget, more = 2 * session.budget, f"budget={2 * session.budget}"
+    one = settings.pulls_per_training if settings.trainings is not None else None
+    budget = session.budget + (one or session.budget)  # one more full training, or as much again
+    more = f"budget={budget}" if one is None else f"trainings={budget / one:g}"
     if not _would_train(session, other.arm, budget):
         return ""
     call = resume_call(journal).removesuffix(")")
