@@ -3,12 +3,13 @@
 import random
 from contextlib import contextmanager
 from functools import partial
+from itertools import repeat
 
 import numpy as np
 import pytest
 from libraries import library
 
-from latebloomer import race
+from latebloomer import LocalRunner, race
 
 torch = library("torch")
 torch.set_num_threads(1)
@@ -96,3 +97,56 @@ def test_a_learner_keeps_the_modes_that_it_sets_and_no_other_has_them(change):
     assert set(seen["plain"]) == {before} == {modes()}
     (own,) = set(seen["changes"])
     assert len(seen["changes"]) == 4 and own != before
+
+
+def test_a_generator_that_is_dropped_leaves_the_modes_of_the_others_alone():
+    def learner(rate):
+        def train():
+            weight = torch.zeros(1, requires_grad=True)
+            with torch.no_grad():
+                while True:
+                    with torch.enable_grad():
+                        (slope,) = torch.autograd.grad((weight - 3).pow(2).sum(), weight)
+                    weight -= rate * slope  # an error if gradients are on
+                    yield -abs(weight.item() - 3)
+
+        return train
+
+    rates = {str(rate): learner(rate) for rate in (0.001, 0.01, 0.1, 0.2)}
+    verdict = race(rates, 60, journal=None, progress=False)
+    assert not any(one.failures for one in verdict.learners)
+
+
+def test_copies_of_weights_within_autocast_are_not_kept_for_other_learners():
+    def rounded():
+        with torch.autocast("cpu"):
+            yield from repeat(-5.0)
+
+    def net(seed):
+        torch.manual_seed(seed)
+        layer = torch.nn.Linear(1, 1)
+        optimizer = torch.optim.SGD(layer.parameters(), 0.1)
+        while True:
+            with torch.autocast("cpu"):
+                loss = (layer(torch.ones(1, 1)) - 3).pow(2).sum()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            yield -loss.item()
+
+    own = {"policy": "rr-sw", "journal": None, "progress": False}
+    alone = race({"net": net, "b": net}, 8, **own)
+    beside = race({"net": net, "b": net, "rounded": rounded}, 12, **own)
+    assert alone.curve("net") == beside.curve("net")
+    with torch.autocast("cpu"):
+        assert race({"net": net, "b": net}, 8, **own).curve("net") == alone.curve("net")
+
+
+@pytest.mark.parametrize("runner", [LocalRunner(), LocalRunner(timeout=60)])
+@pytest.mark.parametrize("change", CHANGES[:3], ids=["grad", "inference", "autocast"])
+def test_modes_of_the_program_are_as_they_were(change, runner):
+    with change():
+        before = modes()
+        learners = {name: partial(iter, [0.1, 0.2, 0.3]) for name in "ab"}
+        race(learners, 4, runner=runner, journal=None, progress=False)
+        assert modes() == before

@@ -177,7 +177,8 @@ class LearnerHost:
         return saved_states.is_bare(trained(self.learner))
 
     def close(self) -> None:
-        """Free the learner."""
+        """Free the learner. A generator ends the modes that it is in, so they are put in force."""
+        self._states.enter(self)
         self.learner = None
 
 
@@ -374,7 +375,7 @@ class ThreadHost(LimitedHost):
     def close(self) -> None:
         """Free the learner; an abandoned call keeps it until it returns."""
         if not self.lost:
-            self._host.close()
+            self._thread.within(inf, self._host.close)
 
 
 class CallThread:
@@ -575,6 +576,7 @@ class OwnStates:
             (torch.get_autocast_dtype, torch.set_autocast_dtype),
         ):
             found += [(partial(get, device), partial(put, device)) for device in ("cpu", "cuda")]
+        found.append((partial(_nesting, torch), partial(_set_nesting, torch)))
         found.append((torch.get_rng_state, torch.set_rng_state))
         if torch.cuda.is_initialized():
             found.append((torch.cuda.get_rng_state_all, torch.cuda.set_rng_state_all))
@@ -587,6 +589,20 @@ class OwnStates:
         if on != torch.is_inference_mode_enabled():
             self._inference = torch.inference_mode(on)
             self._inference.__enter__()
+
+
+def _nesting(torch: Any) -> int:
+    """Return how many `torch.autocast` are in force; within them copies of weights are kept."""
+    torch.autocast_increment_nesting()
+    return torch.autocast_decrement_nesting()
+
+
+def _set_nesting(torch: Any, depth: int) -> None:
+    torch.clear_autocast_cache()  # copies of another learner's weights
+    for _ in range(now := _nesting(torch), depth):
+        torch.autocast_increment_nesting()
+    for _ in range(depth, now):
+        torch.autocast_decrement_nesting()
 
 
 def _key(owner: LearnerHost | None) -> tuple[int, int] | None:
@@ -604,5 +620,5 @@ def _new_modes(torch: Any) -> list[Any]:
     numbers = [torch.Generator(f"cuda:{k}").get_state() for k in gpus]
     types = torch.bfloat16, torch.float16
     return [
-        False, True, torch.float32, False, False, *types, torch.Generator().get_state(), numbers
+        False, True, torch.float32, False, False, *types, 0, torch.Generator().get_state(), numbers
     ]  # fmt: skip

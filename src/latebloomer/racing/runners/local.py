@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from math import inf
 from time import monotonic, perf_counter
 from typing import ClassVar, TypeAlias
 
@@ -196,7 +197,10 @@ class LocalRunner(Runner):
             if not self._can_be_rebuilt(arm) and not isinstance(host, ChildProcess):
                 note_pulls(bare(host.learner), len(self._context.recorded(arm)))
             self._drop(arm)
-        self._states.leave()
+        if self.timeout is None:
+            self._states.leave()
+        else:  # modes of PyTorch belong to a thread
+            self._thread.within(inf, self._states.leave)
         self._thread.close()
         if self._forker is not None:
             self._forker.shutdown()
