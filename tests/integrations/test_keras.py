@@ -83,7 +83,8 @@ def test_a_callback_that_stops_ends_the_learner():
     stop = keras.callbacks.Callback()
     stop.on_epoch_end = lambda epoch, logs=None: setattr(stop.model, "stop_training", True)
     one = KerasLearner(net(), TRAIN, VALID, callbacks=[stop], **FITTING)
-    refuses(StopIteration, "", one.pull, steps=3)
+    assert one.pull(steps=3) == one.evaluate() and one.steps == 1
+    refuses(StopIteration, "", one.pull)
 
 
 def test_what_is_wrong_is_said_in_one_line():
@@ -95,5 +96,8 @@ def test_what_is_wrong_is_said_in_one_line():
     said = r"'val_auc' is not reported. Reported are: accuracy, "
     refuses(LearnerError, said, learner("val_auc").pull)
     refuses(SettingError, "epochs is given to fit by", made, net(), TRAIN, VALID, epochs=3)
+    for kind in (keras.callbacks.EarlyStopping, keras.callbacks.ReduceLROnPlateau):
+        said, given = f"{kind.__name__} is given, but it counts", {"callbacks": [kind()]}
+        refuses(SettingError, said, made, net(), TRAIN, VALID, **given)
     swap = {"callbacks": [keras.callbacks.SwapEMAWeights()]}
     refuses(SettingError, "SwapEMAWeights is given to fit by", made, net(), TRAIN, VALID, **swap)

@@ -106,6 +106,16 @@ def test_a_resumed_learner_is_the_same_bit_for_bit(average):
     is_exact(lambda: learner(callbacks=None if average is None else averaging(**average)))
 
 
+def test_a_generator_of_the_loader_is_part_of_the_state():
+    def build():
+        torch.manual_seed(1)
+        own = {"generator": torch.Generator().manual_seed(7), "shuffle": True}
+        train = torch.utils.data.DataLoader(TRAIN, batch_size=20, **own)
+        return LightningLearner(Net(), train, loaders()[1], full_steps=FULL, **SETTINGS)
+
+    is_exact(build)
+
+
 def test_it_can_be_saved_before_its_first_pull_and_a_data_module_brings_both_loaders(tmp_path):
     class Data(lightning.LightningDataModule):
         def train_dataloader(self):
@@ -130,5 +140,7 @@ def test_what_is_wrong_is_said_in_one_line():
     tools = lightning.pytorch.callbacks
     for wrong in ([tools.StochasticWeightAveraging(0.01)], [averaging(), tools.WeightAveraging()]):
         refuses(SettingError, "would begin again at every pull", learner(callbacks=wrong).pull)
+    stop = tools.EarlyStopping("val_loss")
+    refuses(SettingError, "EarlyStopping is given, but it counts", learner, callbacks=stop)
     said = r"'val_auc' is not reported. Reported are: val_loss"
     refuses(LearnerError, said, learner(metric="val_auc").pull)

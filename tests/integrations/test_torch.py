@@ -40,6 +40,12 @@ def loader(**more):
     return torch.utils.data.DataLoader(rows, batch_size=32, shuffle=True, **more)
 
 
+def sampled(seed):
+    rows, own = torch.utils.data.TensorDataset(*TRAIN), torch.Generator().manual_seed(seed)
+    sampler = torch.utils.data.RandomSampler(rows, generator=own)
+    return torch.utils.data.DataLoader(rows, batch_size=32, sampler=sampler)
+
+
 def parts(width=8, seed=1, optimizer=torch.optim.AdamW):
     """A model and its optimizer."""
     torch.manual_seed(seed)
@@ -100,6 +106,7 @@ WAYS = {
     "a generator of the loader's own": {
         "loading": lambda: loader(generator=torch.Generator().manual_seed(7)), "batches": 5,
     },
+    "a generator of the sampler's own": {"loading": lambda: sampled(7), "batches": 5},
     "mixed precision": {
         "autocast": lambda: torch.autocast("cpu", torch.bfloat16),
         "scaler": torch.amp.GradScaler("cpu", init_scale=8.0),
@@ -238,6 +245,8 @@ WRONG = [  # positions of the arguments that are replaced, others by name, and w
     ({3: None}, {"train_batch": print, "accumulate": 2}, "accumulate=2 has no effect on train_"),
     ({}, {"schedule_by": "step"}, "schedule_by='step', but schedule_by must be 'epoch'"),
     ({}, {"batches": 0}, "batches=0, but batches must be at least 1"),
+    ({}, {"maximize": "no"}, "maximize='no', but maximize must be True or False"),
+    ({2: [{"x": 1}]}, {}, "batch=.*, but batch must be .inputs, targets., unless you give train_"),
     ({}, {"ema": 0.02}, r"ema=0\.02 needs the length of the full training"),
     ({}, {"ema": 2, "full_steps": 50}, r"ema=2, but ema must be in \(0, 1\)"),
 ]
@@ -245,6 +254,8 @@ WRONG = [  # positions of the arguments that are replaced, others by name, and w
 
 @pytest.mark.parametrize(("places", "more", "said"), WRONG, ids=[said for *_, said in WRONG])
 def test_what_is_wrong_is_said_in_one_line(places, more, said):
+    plateau = torch.optim.lr_scheduler.ReduceLROnPlateau
+    refuses(LearnerError, "scheduler must be one that steps", learner, schedule=plateau)
     given = dict(enumerate([*parts(), loader(), LOSS, loss_of])) | places
     refuses(
         (LearnerError, SettingError), said, lambda: TorchLearner(*given.values(), **more).pull()

@@ -102,8 +102,19 @@ def test_the_trainer_s_own_metric_is_used_and_a_callback_that_stops_ends_the_lea
     one = HuggingFaceLearner(trainer(metric_for_best_model="accuracy", greater_is_better=True))
     one.trainer.add_callback(Stop())
     assert one.pull() == one.trainer.evaluate()["eval_accuracy"]
+    one.pull()
+    assert one.steps == 2  # the second was cut short
     refuses(StopIteration, "", one.pull)
-    assert one.steps == 1
+
+
+def test_a_pause_within_an_epoch_is_not_its_end(tmp_path):
+    saves = learner(every=3, folder=str(tmp_path), save_strategy="epoch")
+    saves.pull(), saves.pull()
+    assert {path.name for path in tmp_path.iterdir()} == {"checkpoint-5"}
+    plateau = {"lr_scheduler_type": "reduce_lr_on_plateau", "eval_strategy": "epoch"}
+    for own in (plateau, {"eval_strategy": "steps", "eval_steps": 2}):
+        one, other = learner(every=1, **own), learner(every=10, **own)
+        assert [one.pull() for _ in range(10)][-1] == other.pull()
 
 
 def changed(part, name, value):
@@ -118,6 +129,15 @@ def test_what_is_wrong_is_said_in_one_line():
     refuses(LearnerError, "makes a model for each pull", changed, "", "model_init", trainer)
     best = "load_best_model_at_end"
     refuses(SettingError, f"remove {best}", changed, "args", best, True)
+    stop = [transformers.EarlyStoppingCallback()]
+    refuses(
+        SettingError,
+        "EarlyStoppingCallback is given, but it",
+        changed,
+        "callback_handler",
+        "callbacks",
+        stop,
+    )
     refuses(SettingError, r"The trainer counts max_steps. Say how many", learner, max_steps=10)
     refuses(SettingError, "every=0, but every must be at least 1", learner, every=0)
     refuses(SettingError, "ema=2, but ema must be in", learner, ema=2)

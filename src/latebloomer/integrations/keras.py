@@ -11,7 +11,8 @@ from latebloomer.integrations import library_learner as base
 __all__ = ["KerasLearner"]
 
 WEIGHTS, SEEDS = "keras.weights.h5", "seeds.npz"
-OWN = ("x", "y", "epochs", "initial_epoch", "validation_data")  # given to `fit` by the learner
+# Given to `fit` by the learner.
+OWN = {"x", "y", "epochs", "initial_epoch", "validation_data", "SwapEMAWeights"}
 
 
 class KerasLearner(base.AveragingLearner):
@@ -102,8 +103,9 @@ class KerasLearner(base.AveragingLearner):
         base.need_kind(isinstance(model, keras.Model), "model", model, "a keras.Model")
         if not model.compiled or not model.built:
             raise LearnerError("The model is not compiled or built: use keras.Input and compile")
-        swaps = [type(one).__name__ for one in fitting.get("callbacks") or []]
-        for name in {*fitting, *swaps} & {*OWN, "SwapEMAWeights"}:
+        callbacks = fitting.get("callbacks") or []
+        base.need_no_stopping(callbacks, "EarlyStopping", "ReduceLROnPlateau")
+        for name in {*fitting, *(type(one).__name__ for one in callbacks)} & OWN:
             raise SettingError(f"{name} is given to fit by the learner itself: remove it")
         self._need_valid(valid)
         self.model, self.full_steps = model, base.checked_full(full_steps)
@@ -115,7 +117,7 @@ class KerasLearner(base.AveragingLearner):
         self._valid = _named(valid) | {"batch_size": fitting.get("batch_size"), "verbose": 0}
         self._fitting = {"verbose": 0} | fitting | _named(train) | {"validation_data": valid}
         torch = self._import("torch") if keras.backend.backend() == "torch" else None
-        self._random = base.RandomStates(torch)
+        self._random = base.RandomStates(torch, train, valid)
 
     def _train(self, last: int) -> Any:
         fitting, optimizer = dict(self._fitting), self.model.optimizer
@@ -127,7 +129,7 @@ class KerasLearner(base.AveragingLearner):
             said = self.model.fit(initial_epoch=self.steps, epochs=last, **fitting)
         vars(optimizer).pop("finalize_variable_values", None)
         if len(said.epoch) < last - self.steps:  # a callback of the user's has ended it
-            raise StopIteration
+            self._end_at(self.steps + len(said.epoch))
         return base.need_reported(self._metric, said.history)[-1]
 
     def _averaged(self) -> Any:

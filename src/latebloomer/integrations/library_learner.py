@@ -7,7 +7,7 @@ import shutil
 import tempfile
 import weakref
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module, metadata
 from pathlib import Path
@@ -78,8 +78,14 @@ class LibraryLearner(ABC):
         if last <= self.steps:
             raise StopIteration
         value = self._train(last)
-        self.steps = last
+        self.steps = min(last, self.full_steps or last)
         return self._sign * float(value)
+
+    def _end_at(self, steps: int) -> None:
+        """Note that something in the training has ended it; raise `StopIteration` if at once."""
+        if steps <= self.steps:
+            raise StopIteration
+        self.full_steps = steps
 
     def evaluate(self) -> float:
         """Return the score of the model as it is, without training."""
@@ -193,9 +199,14 @@ class RandomStates:
     True
     """
 
-    def __init__(self, torch: Any = None, own: Any = None) -> None:
+    def __init__(self, torch: Any = None, *loaders: Any) -> None:
         self._torch = torch
-        self._own = [] if own is None else [own]  # a loader's, which learners may share
+        # Of loaders, which learners may share, and of what they draw rows with.
+        parts = [part for one in loaders for part in _parts_of(one)]
+        own = [getattr(part, "generator", None) for part in parts] if torch else []
+        self._own = list(
+            {id(one): one for one in own if isinstance(one, torch.Generator)}.values()
+        )
         self.state = self.now()
 
     @contextmanager
@@ -231,6 +242,12 @@ class RandomStates:
         cuda = self._torch.cuda
         cards = cuda.default_generators if cuda.is_initialized() else ()
         return [self._torch.default_generator, *self._own, *cards]
+
+
+def _parts_of(loader: Any) -> list[Any]:
+    """Return a PyTorch loader and its samplers."""
+    batches = getattr(loader, "batch_sampler", None)
+    return [loader, getattr(loader, "sampler", None), batches, getattr(batches, "sampler", None)]
 
 
 # --- a library ---
@@ -303,6 +320,13 @@ def need_reported(name: str, values: Mapping[str, Any]) -> Any:
         names = ", ".join(sorted(values)[:12]) or "none"
         raise LearnerError(f"{name!r} is not reported. Reported are: {names}.")
     return values[name]
+
+
+def need_no_stopping(callbacks: Iterable[Any], *kinds: str) -> None:
+    """Raise a `SettingError` if a callback counts epochs without improvement."""
+    for name in {type(one).__name__ for one in callbacks} & {*kinds}:
+        why = "counts from 0 in each pull, and in a race the policy decides when a learner stops"
+        raise SettingError(f"{name} is given, but it {why}: remove it")
 
 
 def need_kind(holds: bool, name: str, value: Any, needed: str) -> None:

@@ -128,6 +128,7 @@ class LightningLearner(base.AveragingLearner):
         self._rank_by(metric, maximize)
         given = trainer.pop("callbacks", None) or []
         self._callbacks = given if isinstance(given, list) else [given]
+        base.need_no_stopping(self._callbacks, "EarlyStopping")
         tools = self._lightning.pytorch.callbacks
         kinds = getattr(tools, "WeightAveraging", ())
         self._averagers = tools.StochasticWeightAveraging, kinds
@@ -140,7 +141,7 @@ class LightningLearner(base.AveragingLearner):
         self._fit_data = {"datamodule": train} if both else loaders
         self._valid_data = {"datamodule": train} if both else {"dataloaders": valid}
         self._given, self._weights_only = QUIET | trainer, weights_only
-        self._random = base.RandomStates(self._torch)
+        self._random = base.RandomStates(self._torch, train, valid)
         self._folder = base.own_folder(self)
         self._start()
 
@@ -182,7 +183,7 @@ class LightningLearner(base.AveragingLearner):
             self._averaging.on_save_checkpoint(trainer, self.model, state)
             self._average = state["state_dict"]
         if trainer.current_epoch < last:  # a callback of the user's has ended it
-            raise StopIteration
+            self._end_at(trainer.current_epoch)
         if self._averaging is not None and self._averaging.should_update(epoch_idx=last - 1):
             return self._value()  # the average has changed after the validation
         return base.need_reported(self._metric, trainer.callback_metrics)

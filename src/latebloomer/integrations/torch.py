@@ -1,7 +1,7 @@
 """PyTorch: a learner of your own model, optimizer, loader, loss and metric."""
 
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -141,28 +141,32 @@ class TorchLearner(base.AveragingLearner):
         self._torch = self._import()
         _check_parts(self._torch, model, optimizer, loader, metric, state)
         _check_training(loss, train_batch, accumulate)
+        by_metric = isinstance(scheduler, self._torch.optim.lr_scheduler.ReduceLROnPlateau)
+        base.need_kind(not by_metric, "scheduler", scheduler, "one that steps without a metric")
         require(schedule_by in ("epoch", "batch"), "schedule_by", schedule_by,
                 "'epoch' or 'batch'", "it says when the scheduler is stepped")  # fmt: skip
         base.at_least_1("batches", 1 if batches is None else batches, "each step must train")
         self.model, self.full_steps = model, base.checked_full(full_steps)
-        self._optimizer, self._loader, self._loss, self._metric = optimizer, loader, loss, metric
+        self._optimizer, self._loader, self._loss = optimizer, loader, loss
         self._scheduler, self._schedule_by = scheduler, schedule_by
         self._scaler = scaler or self._torch.amp.GradScaler(enabled=False)
         self._batches, self._autocast, self._weights_only = batches, autocast, weights_only
         self._train_batch, self._accumulate = train_batch, accumulate
         self._gathered = 0  # batches whose gradients wait for the optimizer
-        self._sign = 1.0 if maximize else -1.0
+        self._rank_by(metric, maximize)
         self._average = None if ema is None else self._new_average(ema)
         parts = {"model": model, "optimizer": optimizer, "scheduler": scheduler, "scaler": scaler,
                  "loader": loader, "state": state, "average": self._average}  # fmt: skip
         self._parts = {name: one for name, one in parts.items() if hasattr(one, "state_dict")}
         self._settings = {"batches": batches, "accumulate": accumulate, "parts": [*self._parts]}
-        self._random = base.RandomStates(self._torch, getattr(loader, "generator", None))
+        self._random = base.RandomStates(self._torch, loader)
         self._epoch = Epoch(loader, self._random)
 
     def _new_average(self, ema: float) -> Any:
         """Return an average of the model that remembers a fraction of the full training."""
-        each = self._batches or (len(self._loader) if hasattr(self._loader, "__len__") else None)
+        each = self._batches
+        with suppress(TypeError):  # a loader of a stream has no length
+            each = each or len(self._loader)
         if self.full_steps is None or each is None:
             why = "the length of the full training: full_steps, and batches for an endless loader"
             raise SettingError(f"ema={ema} needs {why}")
@@ -178,7 +182,11 @@ class TorchLearner(base.AveragingLearner):
             if self._average is not None:  # its BatchNorm statistics, without what training draws
                 before, batches = self._random.now(), islice(self._loader, STATISTICS)
                 place = next(self.model.parameters()).device
-                self._torch.optim.swa_utils.update_bn(batches, self._average, place)
+                try:
+                    self._torch.optim.swa_utils.update_bn(batches, self._average, place)
+                except (AttributeError, TypeError) as error:  # a dict, for example
+                    why = "BatchNorm's statistics need batches that begin with the inputs"
+                    raise LearnerError(f"ema= is given, but {why} ({error})") from error
                 self._random.apply(before)
             return self._value()
 
@@ -215,7 +223,9 @@ class TorchLearner(base.AveragingLearner):
                 self._average.update_parameters(self.model)
 
     def _use_loss(self, batch: Any) -> None:
-        place = next(self.model.parameters()).device
+        place, pair = next(self.model.parameters()).device, isinstance(batch, tuple | list)
+        needed = "(inputs, targets), unless you give train_batch="
+        base.need_kind(pair and len(batch) == 2, "batch", batch, needed)
         inputs, targets = (part.to(place, non_blocking=True) for part in batch)
         if self._gathered == 0:
             self._optimizer.zero_grad(set_to_none=True)

@@ -120,6 +120,7 @@ class HuggingFaceLearner(base.AveragingLearner):
                 "remove load_best_model_at_end: a pull continues from the latest model"
             )
         self._need_valid(trainer.eval_dataset)
+        base.need_no_stopping(trainer.callback_handler.callbacks, "EarlyStoppingCallback")
         self.trainer = trainer
         named = metric or trainer.args.metric_for_best_model or "loss"
         if metric is None and maximize is None:
@@ -153,15 +154,15 @@ class HuggingFaceLearner(base.AveragingLearner):
 
     def _train(self, last: int) -> Any:
         pause, place = self._pause, str(self._folder) if self.steps else None
-        pause.last, pause.random = last, None
+        pause.last, pause.ended = last, False
         gc.freeze()  # each `train()` collects: in all objects that takes longer than a short pull
         try:
             with self._random.in_use():
                 self.trainer.train(resume_from_checkpoint=place)
         finally:
             gc.unfreeze()
-        if pause.random is None:  # a callback of the user's has ended it
-            raise StopIteration
+        if not pause.ended:  # a callback of the user's has ended it
+            self._end_at(ceil(self.trainer.state.global_step / self._settings["every"]))
         self._random.state = pause.random
         pause.states = [part.state_dict() for part in _parts(self.trainer)]
         self.trainer.state.save_to_json(str(self._folder / PLACE))
@@ -222,7 +223,8 @@ def _pause(transformers: Any, trainer: Any, random: base.RandomStates, every: in
     class Pause(transformers.TrainerCallback):  # type: ignore[misc]
         last = 0
         states: list[Any] = []  # noqa: RUF012 (replaced, never changed)
-        random: Any = None  # states of the generators when this callback ended the training
+        ended = False  # whether this callback ended the training
+        random: Any = None  # states of the generators at that end
         after_step = staticmethod(lambda: None)  # updates an average of the weights, if any
         _continues = False
 
@@ -243,8 +245,14 @@ def _pause(transformers: Any, trainer: Any, random: base.RandomStates, every: in
         def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
             self.after_step()
             if state.global_step >= min(self.last * every, state.max_steps):
-                control.should_training_stop = True
-                self.random = random.now()
+                control.should_training_stop = self.ended = True
+
+        def on_epoch_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+            if self.ended and not float(state.epoch).is_integer():  # a pause is not an end
+                control.should_log = control.should_evaluate = control.should_save = False
+
+        def on_train_end(self, *_: Any, **__: Any) -> None:
+            self.random = random.now()
 
     return Pause()
 

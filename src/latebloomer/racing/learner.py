@@ -278,7 +278,10 @@ def evaluation(learner: Any) -> float | None:
         inspect.signature(evaluate).bind()  # type: ignore[arg-type]
     except (TypeError, ValueError):  # there is none, or the user's own method takes arguments
         return None
-    value = evaluate()  # type: ignore[misc]
+    try:
+        value = evaluate()  # type: ignore[misc]
+    except LearnerError:  # it has no score without training, such as the loss on training rows
+        return None
     return as_score(value) if isinstance(value, Real) else None
 
 
