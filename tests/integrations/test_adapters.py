@@ -17,7 +17,7 @@ import pytest
 from libraries import library
 
 from latebloomer import race, read_verdict
-from latebloomer.errors import LearnerError, MissingExtra
+from latebloomer.errors import LearnerError, MissingExtra, SettingError
 from latebloomer.integrations import library_learner, loggers
 from latebloomer.policies.registry import REGISTRY
 from latebloomer.racing.learner import ADAPTERS
@@ -188,6 +188,17 @@ def refusal(given):
     with pytest.raises(LearnerError) as caught:
         race({"a": given, "b": given}, budget=10, journal=None, progress=False)
     return str(caught.value)
+
+
+NAMES = {"val_loss": False, "val_acc": True, "val_neg_log_loss": True, "eval_neg_rmse": True}
+
+
+@pytest.mark.parametrize("metric", NAMES)
+def test_the_name_of_a_metric_says_which_direction_is_better(metric):
+    better = library_learner.LibraryLearner._higher_is_better
+    assert better(None, metric) is NAMES[metric]
+    with pytest.raises(SettingError, match="'d2_error_score' does not say whether higher is"):
+        better(None, "d2_error_score")
 
 
 @pytest.mark.parametrize("home", ADAPTERS)

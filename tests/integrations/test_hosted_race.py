@@ -121,8 +121,7 @@ def test_a_trial_that_was_made_anew_with_other_settings_is_another(tmp_path):
 def test_a_race_can_be_pickled_and_finds_its_journal(tmp_path):
     race = begun(tmp_path)
     train(race, pulls=40)
-    race.close()
-    again = pickle.loads(pickle.dumps(race))
+    again = pickle.loads(pickle.dumps(race))  # it takes over, as after Ctrl-C in a notebook
     assert again.session.spent == 40 and again.session == race.session
     again.close()
 

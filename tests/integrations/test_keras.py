@@ -79,6 +79,10 @@ def test_a_resumed_learner_is_the_same_bit_for_bit(more):
     is_exact(lambda: learner(**more()))
 
 
+def test_the_loss_on_training_rows_may_be_the_score():
+    is_exact(lambda: learner("loss"))
+
+
 def test_a_callback_that_stops_ends_the_learner():
     stop = keras.callbacks.Callback()
     stop.on_epoch_end = lambda epoch, logs=None: setattr(stop.model, "stop_training", True)

@@ -198,12 +198,26 @@ def test_what_cannot_race_is_said_in_words():
         ({"objective": 3}, "objective=3, but objective must be a function"),
         ({"maximize": True}, "maximize is given, but it follows from the study"),
         ({"runner": "ray"}, "runner is given, but trials must run in this process"),
+        ({"objective": lambda trial: None}, "returned None, but race_study .* `yield value`"),
         ({"objective": lambda trial: 0.5}, r"returned 0\.5, but race_study .* `yield value`"),
     ]:
         study, asked = make_study(), {"objective": objective, "n_configs": 6} | ASKED | given
         refuses(SettingError, said, race_study, study, **asked)
         done = [trial.state.name for trial in study.trials if trial.state.is_finished()]
         assert done == (["FAIL"] if "returned" in said else [])
+
+
+@pytest.mark.parametrize("number", [0, 2])
+def test_an_objective_that_raises_fails_in_that_trial_alone(number):
+    def builds(trial):
+        if trial.number == number:
+            raise ValueError("no memory")
+        return objective(trial)
+
+    study = make_study()
+    verdict = race_study(study, builds, 6, journal=None, **ASKED)
+    assert study.trials[number].state.name == "FAIL" and "no memory" in str(verdict.warnings)
+    assert {trial.state.name for trial in study.trials} == {"FAIL", "PRUNED", "COMPLETE"}
 
 
 def test_a_race_goes_on_only_as_it_was(tmp_path):
@@ -289,6 +303,8 @@ def test_trials_are_ranked_by_the_estimate_of_the_policy():
     said, asked = "policy='asha' decides after every pull or sweep", (TRIALS, HORIZON)
     refuses(SettingError, said, LatebloomerPruner, TOTAL, *asked, "asha")
     refuses(BudgetError, "budget=3", LatebloomerPruner, 3, *asked)
+    refuses(SettingError, "n_trials=1, but n_trials must be at", LatebloomerPruner, TOTAL, 1, 27)
+    refuses(SettingError, "full_steps=None, but", LatebloomerPruner, TOTAL, TRIALS, None)
 
 
 if __name__ == "__main__":

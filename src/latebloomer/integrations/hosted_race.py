@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from numbers import Real
 from pathlib import Path
 from typing import Any
+from weakref import WeakValueDictionary
 
 from latebloomer._util.atomic_files import make_folder
 from latebloomer.errors import LearnerError, SettingError, need_whole, require
@@ -27,6 +28,7 @@ from latebloomer.session import events
 from latebloomer.session.session import Session
 
 GO_ON, WAIT, END = "continue", "wait", "end"  # what a trial does next
+_open: WeakValueDictionary[Path, "HostedRace"] = WeakValueDictionary()  # the latest by journal
 
 
 class HostedRace:
@@ -84,6 +86,9 @@ class HostedRace:
         return self._state
 
     def _taken_up(self) -> race_state.RaceState:
+        if self.place in _open:  # a tuner that was interrupted in this process, as in a notebook
+            _open[self.place].close()
+        _open[self.place] = self
         if settings.holds_race(self.place):
             settings.need_same_settings(self.place, self.settings, self._policy)
             was, now = len(settings.race_in(self.place).names), {"n_trials": len(self.names)}

@@ -11,17 +11,17 @@ PRUNED with its values so far, and the winner as COMPLETE.
 import pickle
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, suppress
 from math import ceil, isfinite
-from numbers import Real
 from pathlib import Path
 from typing import Any
 
 from latebloomer._util.atomic_files import make_folder
+from latebloomer._util.text import brief
 from latebloomer.errors import SettingError, require
 from latebloomer.integrations.hosted_race import need_phases, need_several
-from latebloomer.integrations.library_learner import base_class, library
+from latebloomer.integrations.library_learner import at_least_1, base_class, library
 from latebloomer.policies.base import Policy
 from latebloomer.racing import api, training_share
 from latebloomer.racing.journal import RACES, RESUME, Place, files, listing
@@ -266,12 +266,15 @@ def _builders(optuna: Any, study: Any, objective: Any, key: str, n: int) -> list
     trials = [optuna.trial.Trial(study, one._trial_id) for one in frozen]
     builders = [TrialBuilder(objective, trial) for trial in trials]
     while len(builders) < n:
-        trial = study.ask()
-        built = None if builders else objective(trial)
-        if isinstance(built, Real):
+        trial, built, pauses = study.ask(), None, True
+        if not builders:
+            with suppress(Exception):  # the race calls it again, and records why it fails
+                built = objective(trial)
+                pauses = hasattr(built, "pull") or isinstance(built, Iterator)
+        if not pauses:
             study.tell(trial, state=optuna.trial.TrialState.FAIL)
-            said = f"The objective returned {built}, but race_study needs one that pauses: write"
-            raise SettingError(f"{said} `yield value` for `trial.report(...)`, and no return")
+            said = f"The objective returned {brief(built)}, but race_study needs one that pauses"
+            raise SettingError(f"{said}: write `yield value` for `trial.report(...)`, no return")
         trial.set_user_attr(KEY, key)
         builders.append(TrialBuilder(objective, trial, built))
     return builders
@@ -422,6 +425,8 @@ class LatebloomerPruner(base_class("optuna.pruners", "BasePruner")):  # type: ig
         self, budget: int, n_trials: int, full_steps: int, policy: Policy | str = "auto"
     ) -> None:
         library("optuna", "pruners", "optuna")
+        need_several("n_trials", n_trials)
+        at_least_1("full_steps", full_steps, "it is the number of reports of a trial")
         session = Session(policy, n_trials, budget, full_steps)
         need_phases(session)
         self._policy, self._full = session.policy, full_steps
