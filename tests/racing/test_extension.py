@@ -1,7 +1,9 @@
 """Races that are given more: a larger budget, another horizon, newcomers."""
 
+import re
+
 import pytest
-from toys import rows
+from toys import curve, rows
 
 from latebloomer import LocalRunner, race, read_verdict, resume
 from latebloomer.errors import BudgetError, LearnerError, SettingError
@@ -57,8 +59,9 @@ def test_what_comes_back_is_announced_before_it_is_paid(tmp_path, capsys):
     # All are at the end of a phase, and were saved when they were dropped: nothing is retrained.
     assert line == (
         f"Extending the budget from 60 to 150 pulls. Revived: {revived}. "
-        "The horizon stays at 60 pulls. Every learner is restored from its checkpoint."
+        "The horizon stays at 60 pulls."
     )
+    assert "Resumed at pull 60 of 150. Every learner is restored from its checkpoint." in said
     extended = next(k for k, event in enumerate(events) if isinstance(event, Extended))
     assert not any(isinstance(event, Restored) for event in events[:extended])
     assert said.index("Extending") < said.index("Resumed at pull 60 of 150")
@@ -67,9 +70,8 @@ def test_what_comes_back_is_announced_before_it_is_paid(tmp_path, capsys):
 def test_without_checkpoints_the_cost_is_announced(path, capsys):
     first = run(path)
     resume(path, LEARNERS, budget=150)
-    line = next(x for x in capsys.readouterr().err.splitlines() if "Extending" in x)
-    out = sum(arm.pulls for arm in first.learners if arm.state == "dropped")
-    assert f" Retraining {out} pulls that no checkpoint covers (about " in line
+    said = re.findall(r"Retraining (\d+) pulls that no checkpoint", capsys.readouterr().err)
+    assert said == [str(sum(arm.pulls for arm in first.learners if arm.state == "dropped"))]
 
 
 def test_dropped_learners_are_saved_where_checkpoints_are_asked_for(tmp_path):
@@ -191,3 +193,13 @@ def test_what_cannot_be_is_said_and_nothing_is_changed(path, more, error, text):
         resume(path, LEARNERS, progress=False, **more)
     assert text in str(said.value)
     assert contents(path) == before
+
+
+def test_after_an_extension_the_advice_is_for_a_budget_beyond_it(tmp_path):
+    curves = {"quick": curve(1, 0.6), "mid": curve(5, 0.55), "low": curve(3, 0.4)}
+    learners, path = {"late": curve(80, 1.5)} | curves, tmp_path / "race.db"
+    own = {"pulls_per_training": 60, "full_steps": 60, "journal": path, "progress": False}
+    race(learners, trainings=0.5, **own)
+    verdict = resume(path, learners, trainings=2, progress=False)
+    assert verdict.name == "late" and verdict.highest == "quick"
+    assert verdict.advice.startswith("Train quick further") and "trainings=3" in verdict.advice

@@ -351,14 +351,11 @@ class Driver:
 
     # --- saving ---
 
-    def cost_of_restoring(self, arms: Sequence[int] | None = None) -> str:
-        """Return what it costs to restore learners; by default those that the race needs."""
+    def cost_of_restoring(self) -> str:
+        """Return what it costs to restore the learners that the race needs."""
         session, states, race = self.session, self.states, self.race
-        over = arms is None and session.over
-        if arms is None:
-            arms = [session.best_arm] if over else session.trainable
-        pulls, time, away = 0, 0.0, 0
-        for arm in arms:
+        over, pulls, time, away = session.over, 0, 0.0, 0
+        for arm in [session.best_arm] if over else session.trainable:
             n = session.pulls_of(arm)
             saved = states.available(arm, n)
             away += not saved and states.newest(arm, n) is not None

@@ -182,11 +182,7 @@ def entries_of(learners: Mapping[str, Given], seed: int) -> list[Entry]:
     Traceback (most recent call last):
     latebloomer.errors.SettingError: learners=['a'], but learners must be at least 2: with one ...
     """
-    if not isinstance(learners, Mapping):
-        raise SettingError(
-            f"learners={brief(learners)}, but learners must be a dict of names and learners: "
-            'race({"forest": Forest(), "net": make_net}, budget=2000)'
-        )
+    need_learners(learners)
     first: dict[int, str] = {}
     entries = []
     for name, given in learners.items():
@@ -202,6 +198,15 @@ def entries_of(learners: Mapping[str, Given], seed: int) -> list[Entry]:
     require(len(learners) >= 2, "learners", list(learners), "at least 2",
             "with one there is nothing to choose")  # fmt: skip
     return entries
+
+
+def need_learners(learners: Any) -> None:
+    """Raise a `SettingError` if learners are not named by a dict."""
+    if not isinstance(learners, Mapping):
+        raise SettingError(
+            f"learners={brief(learners)}, but learners must be a dict of names and learners: "
+            'race({"forest": Forest(), "net": make_net}, budget=2000)'
+        )
 
 
 def with_shares(entries: Sequence[Entry], shares: Mapping[str, Share]) -> list[Entry]:

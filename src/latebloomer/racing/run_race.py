@@ -25,7 +25,7 @@ from latebloomer.racing.driver import Driver
 from latebloomer.racing.journal import RESUME, Place, files
 from latebloomer.racing.journal.journal import Entry, near
 from latebloomer.racing.journal.listing import begin, check_journal_options, journal_at
-from latebloomer.racing.learner import Given, Share, entries_of, with_shares
+from latebloomer.racing.learner import Given, Share, entries_of, need_learners, with_shares
 from latebloomer.racing.progress import Progress, print_aside
 from latebloomer.racing.race_state import Callback, RaceState, check_callbacks
 from latebloomer.racing.runners import contract
@@ -168,8 +168,7 @@ def _run(driver: Driver, watch: bool, extension: "Extension") -> Verdict:
             state.need_one_learner()
         driver.start()
         if extension.happens:
-            cost = f" {driver.cost_of_restoring(extension.revived)}" if extension.revived else ""
-            progress.say(f"{extension.why}{cost}")
+            progress.say(extension.why)
             driver.record(*extension.happens)
             driver.set_limits()
         crashing = state.crashing_learner()
@@ -271,7 +270,6 @@ class Extension(NamedTuple):
     """The events of an extension, and what is printed before they are written."""
 
     happens: tuple[events.Joined | events.Extended, ...] = ()
-    revived: tuple[int, ...] = ()  # arms that had been dropped and race again
     shares: Mapping[str, Share] = {}  # fraction of a full training per pull; none: one step
     why: str = ""  # what happens now, in words
 
@@ -292,7 +290,8 @@ def plan_extension(
     request that is not possible raises an error that says what to do.
     """
     session, settings = race.session, race.settings
-    new = {name: given for name, given in dict(learners).items() if name not in session.names}
+    need_learners(learners)
+    new = {name: given for name, given in learners.items() if name not in session.names}
     total = _in_pulls({unit: value for unit, value in totals.items() if value is not None}, race)
     if total is None:
         asked = [f"add={{{name!r}: ...}}" for name in add or {} if name in new]
@@ -337,7 +336,7 @@ def plan_extension(
         raise type(error)(f"{error} The race is unchanged.") from error
     revived = tuple(i for i in after.racing if i < len(session.names) and i not in session.racing)
     why = _in_words(race, after, revived, tuple(new), time)
-    return Extension((*joined, replace(extended, why=why)), revived, shares, why)
+    return Extension((*joined, replace(extended, why=why)), shares, why)
 
 
 def _in_pulls(given: Mapping[str, Any], race: RaceState) -> int | None:

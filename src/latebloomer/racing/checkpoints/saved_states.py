@@ -143,7 +143,8 @@ def restore(
         if score != recorded and not any("deterministic" in note for note in notes):
             notes.append(
                 f"trained again, pull {n + 1} scored {score:.6g}, but {recorded:.6g} is recorded: "
-                "the learner is not deterministic; the recorded scores count"
+                "the learner is not deterministic, or its function reuses a trained model. The "
+                "recorded scores count"
             )
     return learner, notes, at.done - start
 

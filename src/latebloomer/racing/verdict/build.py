@@ -102,7 +102,12 @@ def _certified(session: Session, settings: Settings, seen: history.History) -> d
     if proof is None:
         text = "not certified: no learner has the three pulls that a noise estimate needs"
         return {"certificate": text, "missing": text}
-    bounds = [float(seen.sign) * limit for limit in settings.score_bounds]
+    least, most = settings.score_bounds
+    for score in (seen.scores.min(), seen.scores.max()):
+        if not least <= score <= most:
+            text = f"not certified: the score {score:.6g} is outside score_range=({least}, {most})"
+            return {"certificate": text, "missing": text}
+    bounds = [float(seen.sign) * limit for limit in (least, most)]
     rewards = seen.sign * seen.scores
     low, high = float(rewards.min()), float(rewards.max())
     least = -inf if isfinite(min(bounds)) else low - (high - low)
