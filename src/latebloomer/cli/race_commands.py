@@ -77,6 +77,7 @@ def carry_out(
     verbose
         Print the full verdict: every learner, reason and warning.
     """
+    from latebloomer.racing.checkpoints.saved_states import is_bare
     from latebloomer.racing.journal.journal import near
     from latebloomer.racing.learner import can_save
     from latebloomer.racing.progress import WHILE_RUNNING, display_mode
@@ -102,8 +103,10 @@ def carry_out(
     else:  # without the learners that a live table has just shown
         seen = not quiet and display_mode() == "live" and sys.stdout.isatty()
         o.say(brief(verdict, table=not seen))
-    if save is None and not can_save(verdict.learner):
-        o.say("The trained winner is lost when this command ends: --save FILE keeps it.", err=True)
+    if is_bare(verdict.learner):
+        o.say(f"{verdict.name} yields only scores: yield (score, model) to get a model.", err=True)
+    elif save is None and not can_save(verdict.learner):
+        o.say("To keep the trained winner as a file, add --save FILE.", err=True)
     place = near(Path(str(verdict.journal)))
     resumed = o.command("resume", place, learners, "--save", save)
     reported = o.command("report", place, "--out", report)
