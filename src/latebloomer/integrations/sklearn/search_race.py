@@ -130,13 +130,7 @@ class SearchRace:
 
     def _described(self, name: str) -> dict[str, Any]:
         """Return what the journal keeps of a learner, to name what differs in another `fit`."""
-        estimator = self.estimators[name]
-        own = {
-            key: type(value).__name__ if hasattr(value, "get_params") else value
-            for key, value in estimator.get_params().items()
-            if key != "steps"  # of a pipeline, whose parts have their own names
-        }
-        return own | {"class": type(estimator).__name__} | self._search_settings
+        return training.settings_of(self.estimators[name]) | self._search_settings
 
     @cached_property
     def _search_settings(self) -> dict[str, Any]:

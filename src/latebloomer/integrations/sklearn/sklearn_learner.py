@@ -14,6 +14,7 @@ from latebloomer._util.text import reason_of
 from latebloomer.errors import LearnerError, extra, require
 from latebloomer.integrations.sklearn import splits, training
 from latebloomer.integrations.sklearn.scoring import Metrics, Notes, Range, need_scoring
+from latebloomer.racing.settings import differences
 
 
 class SklearnLearner:
@@ -162,8 +163,13 @@ class SklearnLearner:
         states = [model.state() for model in self._models]
         for number, (model, _) in enumerate(states):
             self._format.write(model, Path(folder), number)
-        label = [repr(self.estimator), self._rows, [progress for _, progress in states]]
+        label = [self._label(), [progress for _, progress in states]]
         (Path(folder) / LABEL).write_text(json.dumps(label), encoding="utf-8")
+
+    def _label(self) -> dict[str, Any]:
+        """Return what a checkpoint must have in common with the learner that loads it."""
+        settings = training.settings_of(self.estimator).items()
+        return {name: repr(value) for name, value in settings} | {"training rows": self._rows}
 
     def load(self, folder: Path) -> None:
         """Restore the state saved in `folder`.
@@ -172,11 +178,10 @@ class SklearnLearner:
         """
         self._format.need_own(Path(folder))
         text = (Path(folder) / LABEL).read_text(encoding="utf-8")
-        estimator, rows, progress = json.loads(text)
-        if (estimator, rows) != (repr(self.estimator), self._rows):
-            said = f"the checkpoint is of {estimator} on {rows} training rows, but this learner is"
-            cure = "give the same estimator, data and validation"
-            raise LearnerError(f"{said} {self.estimator!r} on {self._rows}: {cure}")
+        label, progress = json.loads(text)
+        if other := differences(label, self._label()):
+            cure = "Give the same estimator, data and validation."
+            raise LearnerError(f"The checkpoint is of another learner: {'; '.join(other)}. {cure}")
         for number, model in enumerate(self._models):
             model.restore(self._format.read(Path(folder), number), progress[number])
 

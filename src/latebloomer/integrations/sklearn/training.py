@@ -566,6 +566,20 @@ def step_params(estimator: Any, params: splits.Params) -> tuple[dict[str, Any], 
     return {k: own[k] for k in own if k in head}, {k: own[k] for k in own if k not in head}
 
 
+def settings_of(estimator: Any) -> dict[str, Any]:
+    """Return the settings that decide what a model becomes: without threads and what is printed.
+
+    >>> from sklearn.ensemble import BaggingClassifier
+    >>> {"n_jobs", "verbose"} & settings_of(BaggingClassifier()).keys()
+    set()
+    """
+    return {
+        key: type(value).__name__ if hasattr(value, "get_params") else value
+        for key, value in ({"class": estimator} | estimator.get_params()).items()
+        if key != "steps" and key.rpartition("__")[2] not in boosters.HARMLESS
+    }  # the parts of a pipeline have their own names
+
+
 def seeded(estimator: Any, seed: int) -> Any:
     """Return a clone whose every `random_state=None` is a number: it can be trained again."""
     made = clone(estimator)
