@@ -145,7 +145,7 @@ class RaceDrawing:
             "sixteenth of pulls. A cross marks a drop or failure; a dot marks the latest pull.": 1,
             "A ring marks the selection; then only the winner was trained.": page.trained_further,
             f"Next: train {', '.join(ahead)} pulls{more}.": ahead and page.state != FINISHED,
-            "Shaded: the gain that is forecast.": "area" in fans,
+            "Shaded: the improvement that is forecast.": "area" in fans,
             "Dashed: the discounted forecast used for ranking; it starts at the mean score that "
             "the ranking uses.": fans,
             "The first scores of some curves are outside the chart.": (
