@@ -8,6 +8,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from policy_pages import BUDGET, INK, NAMES, play
 
+from latebloomer import Session
 from latebloomer.policies.registry import choose_policy, make_policy
 from latebloomer.problems import problem
 
@@ -56,26 +57,51 @@ def phases() -> plt.Figure:
 
 
 def look_ahead() -> plt.Figure:
-    """A forecast along an arm's own slope, and how it is tested on what has already happened."""
-    row, n = curves()[0], 60
-    figure, axes = plt.subplots(figsize=(7.6, 3), layout="constrained")
-    pulls = np.arange(1, 241)
-    axes.plot(pulls, row[:240], color=INK[0], lw=0.8, ls=":")
-    axes.plot(pulls[:n], row[:n], color=INK[0], lw=2.4, label="seen so far")
-    for origin, until, ink, label in (
-        (30, 60, INK[1], "test: a forecast from the past, against what came"),
-        (60, 240, INK[2], "the forecast that is then believed as far as the test was right"),
-    ):
-        a = origin // 4
-        late = np.polyfit(range(2 * a), row[origin - 2 * a : origin], 1)[0]
-        early = np.polyfit(range(2 * a), row[origin - 4 * a : origin - 2 * a], 1)[0]
-        power = np.clip(np.log(early / late) / np.log((origin - a) / (origin - 3 * a)), 0, 4)
-        steps = np.arange(origin + 1, until + 1)
-        gains = np.cumsum(late * ((origin - a) / steps) ** power)
-        axes.plot(steps, row[origin - 1] + gains, color=ink, lw=2, ls="--", label=label)
-    plain(axes, xlabel="steps of one learner", ylabel="score", xlim=(0, 240), ylim=(0, 1))
-    axes.legend(frameon=False, fontsize=8, loc="lower right")
+    """A forecast, its test on what has already happened, and the part of it that counts."""
+    figure, panels = plt.subplots(1, 2, figsize=(7.6, 3.4), sharey=True, layout="constrained")
+    now, end = 60, 240
+    for axes, noise, kind in zip(panels, (0.0, 0.03), ("smooth", "noisy"), strict=True):
+        scores = curves() + np.random.default_rng(0).normal(0, noise, (len(NAMES), BUDGET))
+        session = Session("foresight", arms=list(NAMES), budget=750, horizon=end)
+        while session.spent < now * len(NAMES):  # then it drops the first learner
+            arm = session.ask()
+            session.tell(arm, scores[arm, session.pulls[arm]])
+        late = next(one for one in session.standings() if one.name == NAMES[0])
+        made = late.forecast
+        assert made is not None
+        axes.plot(range(1, end + 1), curves()[0, :end], color=INK[0], lw=1.2, ls=":",
+                  label="what happened")  # fmt: skip
+        axes.plot(range(1, now + 1), scores[0, :now], color=INK[0], lw=1.8, label="scores so far")
+        steps, gains = forecast(scores, made.origin, now)
+        quarter = range(made.origin * 3 // 4, made.origin)
+        slope, offset = np.polyfit(quarter, scores[0, quarter], 1)
+        start = offset + slope * quarter[-1]
+        axes.plot(steps, start + gains, color=INK[1], lw=2, ls="--",
+                  label="test: forecast from half of the scores")  # fmt: skip
+        steps, gains = forecast(scores, now, end)
+        gains *= (made.score - made.level) / gains[-1]  # as the policy has it
+        for share, look, label in (
+            (1.0, "--", "forecast to the end"), (made.trust, "-", "the part of it that counts")
+        ):  # fmt: skip
+            axes.plot(steps, made.level + share * gains, color=INK[2], lw=2, ls=look, label=label)
+        plain(axes, title=f"{kind} scores: {100 * made.trust:.0f} % of the gain counts",
+              xlabel="steps of one learner", xlim=(0, end), ylim=(0, 1))  # fmt: skip
+    panels[0].set_ylabel("score")
+    handles, labels = panels[0].get_legend_handles_labels()
+    figure.legend(handles, labels, frameon=False, fontsize=8, loc="outside lower center", ncols=3)
     return figure
+
+
+def forecast(scores: np.ndarray, origin: int, until: int) -> tuple[np.ndarray, np.ndarray]:
+    """Steps after `origin`, and the gain of the first learner up to each, by `Foresight`."""
+    a = origin // 4
+    late = np.polyfit(range(2 * a), scores[:, origin - 2 * a : origin].T, 1)[0]
+    early = np.polyfit(range(2 * a), scores[:, origin - 4 * a : origin - 2 * a].T, 1)[0]
+    ratio = np.log((origin - a) / (origin - 3 * a))
+    own, common = np.log(early[0] / late[0]), np.log(early.clip(0).sum() / late.clip(0).sum())
+    power = np.clip(np.array([own, common]) / ratio, 0, 4).mean()
+    steps = np.arange(origin + 1, until + 1)
+    return steps, np.cumsum(late[0] * ((origin - a) / steps) ** power)
 
 
 if __name__ == "__main__":

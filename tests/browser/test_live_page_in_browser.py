@@ -184,7 +184,7 @@ def test_the_list_tells_states_apart(new_page, tmp_path, server, race, picture):
     for one, pulls in ((over, 1000), (cut, 30), (race, 30)):
         one.allow(pulls)
     rows = "[...document.querySelectorAll('#races tbody tr')]"
-    page.wait_for(f"{rows}.filter((one) => one.textContent.includes('30 (8 %)')).length === 2")
+    page.wait_for(f"{rows}.filter((one) => one.textContent.includes('30 pulls (8')).length === 2")
     cut.stop()
     states = f"{rows}.map((one) => one.children[1].textContent).join()"
     page.wait_for(f"{states} === 'running,interrupted,finished'")

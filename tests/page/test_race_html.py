@@ -91,6 +91,8 @@ def test_it_says_all_that_a_reader_needs(verdict):
     assert not verdict.certified
     assert html.index("Not certified:") > html.index("How certain is the result?")
     assert page(read_verdict(verdict.journal)) == html  # the journal alone says the same
+    told = re.sub("<[^>]*>", " ", html[html.index("<main>") : html.index("Settings and versions")])
+    assert not re.search(r"\b0\.0*[1-9]\d{4}", told)  # one number of digits
 
 
 FLAT = {"a": lambda: iter([0.5] * 99), "b": lambda: iter([0.5] * 99)}
@@ -118,7 +120,7 @@ def test_plain_data_are_enough_for_a_page():
     html = race_html(plain_page())
     for words in (
         "Leading: a", "It runs.", "0.7 to ∞", 'class="why bad"', "A &lt;warning&gt;.",
-        "the best 1 learners to 9", "2 to 6", "pull 2</span> b fell", "3 of 50 pulls, 1 min left",
+        "best 1 learner to 9 pulls", ">best 2 to 6", "pull 2</span> b fell", "3 of 50 pulls, 1",
         "Forecasts explained 50 % of the change up to pull 3.", "7 of its own training steps",
     ):  # fmt: skip
         assert words in html, words
@@ -161,6 +163,9 @@ def test_settings_that_differ_have_a_column_and_an_axis():
     heights = [float(point.split(",")[1]) for point in points.split()]
     assert heights == pytest.approx([25, 0, 25])  # 0.1 of 1e-4 to 1 on a logarithmic axis
     assert "Settings that differ" not in race_html(plain_page())
+    classes = [replace(one, settings={"class": one.name}) for one in page.learners]
+    html = race_html(replace(page, learners=classes))
+    assert "Settings that differ" in html and "<polyline" not in html  # the table is enough
 
 
 @pytest.mark.parametrize("count, colored", [(12, 12), (13, 10), (40, 10)])
@@ -180,8 +185,10 @@ def test_the_horizon_and_forecasts_are_in_the_picture():
     dropped = replace(page, learners=[replace(page.learners[0], state="dropped")])
     fans = RaceDrawing(dropped).marks()["fans"]
     assert f"L{end}" in fans and "area" not in fans  # of its forecast the dashed line alone
+    assert f"M{drawn.view.place(Point(3, 0.8))}L" in fans  # from the forecast's level
+    assert "Shaded" in drawn.note() and "Shaded" not in RaceDrawing(dropped).note()
     far = RaceDrawing(replace(page, horizon=1000))
-    assert far.view.longest < 12 and "horizon 1,000 →" in far.marks()["marks"]
+    assert far.view.longest == 12 and "horizon 1,000 →" in far.marks()["marks"]
 
 
 def test_a_thinned_curve_is_the_means_of_even_bins_however_it_grew(rng):

@@ -145,9 +145,9 @@ def test_the_list_says_how_every_race_stands(tmp_path, cut):
     assert "&lt;b&gt;over.db" in html and "<b>over" not in html
     cells = re.findall(r"<td[^>]*>([^<]*)</td>", html)
     cut_short, over = cells[:7], cells[7:]
-    assert cut_short[:2] == ["interrupted", "5"] and cut_short[4:6] == ["100 (25 %)", "–"]
+    assert cut_short[:2] == ["interrupted", "5"] and cut_short[4:6] == ["100 pulls (25 %)", "–"]
     assert cut_short[2] in LEARNERS and float(cut_short[3]) < 1
-    assert over[:3] == ["finished", "2", "&lt;i&gt;"] and over[3] == f"{verdict.score:.5g}"
+    assert over[:3] == ["finished", "2", "&lt;i&gt;"] and over[3] == f"{verdict.score:.4g}"
 
 
 def test_races_are_compared_by_their_best_learners(tmp_path):

@@ -24,7 +24,7 @@
   const scoreOf = (y) => at("curves").dataset.origin - y * at("curves").dataset.unit;
   const depthOf = (score) => (at("curves").dataset.origin - score) / at("curves").dataset.unit;
   const percent = (share) => `${(100 * share).toPrecision(4)}%`;
-  const number = (value, digits = 5) => String(Number(value.toPrecision(digits)));
+  const number = (value, digits = Math.abs(value) < 9999 ? 4 : 6) => String(Number(value.toPrecision(digits)));
   const clamp = (value, low, high) => Math.min(high, Math.max(low, value));
 
   function ticks(low, high, about) {

@@ -1,5 +1,6 @@
 """A race on one page: live while it runs and, frozen, as a report in one self-contained file."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from importlib.resources import files
@@ -12,7 +13,7 @@ from latebloomer.page import svg
 from latebloomer.page.race_page import ALL_FAILED, FINISHED, RUNNING, RacePage
 from latebloomer.page.svg import number_text
 from latebloomer.session.events import FAILED
-from latebloomer.session.learner_view import DROPPED, LearnerView
+from latebloomer.session.learner_view import LearnerView
 
 COLORED = 12  # learners up to which each has a color; of more, the top ones have
 TOP = 10
@@ -22,7 +23,9 @@ MOST_EVENTS = 50  # on the page; why learners left is in the table as well
 NO_ICON = '<link rel="icon" href="data:,">'  # or a browser requests one from the server
 SPOKEN = ' aria-live="polite"'  # read aloud when it changes
 SWATCH = '<svg class="swatch {look}" aria-hidden="true"><line x2="100%" y1="50%" y2="50%"/></svg>'
+LEADERS = '<span class="leaders"> A thin line leads to the name of a learner.</span>'
 RAW = '<input type="checkbox" id="raw" checked><label for="raw">show individual scores</label>'
+LONG = re.compile(r"\b(score|forecast|estimate|versus) (-?\d+\.\d+(?:e[+-]\d+)?)\b", re.I)
 ABOVE = 4  # pieces above the curves; the last of them, the progress, is not in a notebook
 
 
@@ -30,8 +33,8 @@ def race_html(page: RacePage) -> str:
     """Return the report: the whole file."""
     drawn, script = RaceDrawing(page).body(), page_file("page.js")
     body = f"<main>\n{drawn}\n</main><script>{script}</script>"
-    style = page_file("race_page.css")
-    return html_document(f"{page.best} · latebloomer race", style, body, NO_ICON)
+    name = f"{page.best} · latebloomer race"
+    return html_document(name, page_file("race_page.css"), body, NO_ICON)
 
 
 def race_cell(page: RacePage) -> str:
@@ -55,10 +58,9 @@ class RaceDrawing:
         self.view: svg.View = svg.view_of(page, None if before is None else before.view)
         self.slots: dict[int, int] = _slots(page.learners, {} if before is None else before.slots)
         # The classes of each learner: its color, and whether it is the best.
+        colors = {arm: f"c{slot}" for arm, slot in self.slots.items()}
         self.looks = {
-            one.arm: (f"c{self.slots[one.arm]}" if one.arm in self.slots else "gray")
-            + " won" * one.leads
-            for one in page.learners
+            one.arm: colors.get(one.arm, "gray") + " won" * one.leads for one in page.learners
         }
         self.raw = len(page.learners) <= WITH_RAW
         self.shown = page.learners[:most_rows]  # the learners that have a row
@@ -86,7 +88,7 @@ class RaceDrawing:
         return {
             "when": f'<p class="eyebrow">{escape(_when(page))}</p>',
             "title": f"<h1>{escape(_title(page))}</h1>",
-            "why": f'<p class="lead">{escape(page.why)}</p>{cards}',
+            "why": f'<p class="lead">{_rounded(page.why)}</p>{cards}',
             "progress": _progress(page),
             "settings": _settings(page),
             "events": _events(page),
@@ -101,10 +103,9 @@ class RaceDrawing:
     def curves(self, switch: bool = True) -> str:
         """Return the section with the learning curves."""
         raw = switch and self.raw
-        above = RAW if raw else ""
         picture = svg.draw_curves(self.page, self.view, self.looks, raw)
         return (
-            f"<section><h2>Learning curves</h2>{above}{picture}"
+            f"<section><h2>Learning curves</h2>{RAW if raw else ''}{picture}"
             f'<p class="legend small" id="legend">{self.legend()}</p>'
             f'<p class="soft small" id="note">{self.note()}</p></section>'
         )
@@ -132,25 +133,28 @@ class RaceDrawing:
     def note(self) -> str:
         """Return how to read the picture."""
         page, better = self.page, "higher" if self.page.higher_is_better else "lower"
-        ahead = [f"the best {count} learners to {n:,}" for count, n in page.levels[:3]]
+        ahead = [f"the best {k} learner{'s' * (k > 1)} to {n:,}" for k, n in page.levels[:3]]
         rest, gray = len(page.levels) - len(ahead), len(page.learners) - len(self.slots)
-        more = f" and {rest} more phases" if rest else ""
-        fans = [one.state for one in page.learners if svg.fan_of(one) and one.arm in self.slots]
+        more = f" and {rest} more phase{'s' * (rest > 1)}" if rest else ""
+        low, high, fans = self.view.low, self.view.high, svg.draw_fans(page, self.view, self.looks)
+        scores = [point.score for curve in page.curves.values() for point in curve.smoothed()]
         tests = [(made.tested, made.trust) for one in page.learners if (made := one.forecast)]
         tested, trust = max(tests, default=(0, 0.0), key=lambda test: test[0])
         texts = {
             f"Score ({better} is better) by pulls of each learner, averaged over its latest "
             "sixteenth of pulls. A cross marks a drop or failure; a dot marks the latest pull.": 1,
-            "A ring marks the selection: from there on, only the winner was trained.": (
-                page.trained_further
-            ),
+            "A ring marks the selection; then only the winner was trained.": page.trained_further,
             f"Next: train {', '.join(ahead)} pulls{more}.": ahead and page.state != FINISHED,
-            "Shaded: straight extrapolation.": {*fans} - {DROPPED},
-            "Dashed: the discounted forecast used for ranking.": fans,
+            "Shaded: the improvement that is forecast.": "area" in fans,
+            "Dashed: the discounted forecast used for ranking; it starts at the mean score that "
+            "the ranking uses.": fans,
+            "The first scores of some curves are outside the chart.": (
+                scores and not low <= min(scores) <= max(scores) <= high
+            ),
             f"The {gray:,} learners that are ranked lower are gray.": gray,
             f"Forecasts explained {100 * trust:.0f} % of the change up to pull {tested:,}.": tests,
         }
-        return escape(" ".join(text for text, is_so in texts.items() if is_so))
+        return escape(" ".join(text for text, is_so in texts.items() if is_so)) + LEADERS
 
     # --- the table ---
 
@@ -204,8 +208,8 @@ def page_file(name: str) -> str:
 
 
 def _section(title: str, note: str, content: str) -> str:
-    small = f'<p class="soft small">{escape(note)}</p>'
-    return f"<section><h2>{escape(title)}</h2>{small}{content}</section>"
+    head = f'<h2>{escape(title)}</h2><p class="soft small">{escape(note)}</p>'
+    return f"<section>{head}{content}</section>"
 
 
 def sortable(css: str, head: Iterable[tuple[str, str]], rows: str, body: str = "") -> str:
@@ -220,6 +224,11 @@ def _folded(title: str, items: Sequence[object], content: str, shown: str = "") 
     count = f'<span class="count">{len(items):,}</span>'
     head = f'<details{shown} data-key="{title}"><summary><h2>{title} {count}</h2></summary>'
     return f"<section>{head}{content}</details></section>" if items else ""
+
+
+def _rounded(text: str) -> str:
+    """Return a text as HTML, with the digits that the page has everywhere."""
+    return escape(LONG.sub(lambda found: f"{found[1]} {number_text(float(found[2]))}", text))
 
 
 def _sentences(sentences: Iterable[str]) -> str:
@@ -268,10 +277,10 @@ def _facts(page: RacePage) -> Iterable[str]:
     if (made := svg.fan_of(best)) is not None:
         where = "the end" if made.at >= page.horizon else f"{made.at:,.0f} pulls"
         trust = f"{100 * made.trust:.0f} % trust"
-        yield f"<b>{made.score:.5g}</b><span>forecast at {where} ({trust})</span>"
+        yield f"<b>{number_text(made.score)}</b><span>forecast at {where} ({trust})</span>"
     if page.selected is not None:
         estimate, pulls = page.selected
-        yield f"<b>{estimate:.5g}</b><span>estimate at selection ({pulls:,} pulls)</span>"
+        yield f"<b>{number_text(estimate)}</b><span>estimate at selection ({pulls:,} pulls)</span>"
     cost = sum(one.seconds for one in page.learners)
     yield f"<b>{escape(short_seconds(cost))} s</b><span>total training time</span>"
     if page.assessed_at and page.final:
@@ -291,18 +300,17 @@ def _row(one: LearnerView, look: str, most: int) -> list[str]:
     made, trust, ahead = one.forecast, "", ""
     if made is not None and made.trust:
         trust = f' <span class="soft">({100 * made.trust:.0f} %)</span>'
-        ahead = f'data-forecast="{made.score:.5g}" '
-    bad = " bad" if one.state == FAILED else ""
+        ahead = "data-forecast "
     return [
         f'<th scope="row" class="name {look}">{SWATCH.format(look=look)}{escape(one.name)}</th>',
         f'<td class="num" data-is="score">{number_text(one.score)}</td>',
-        f'<td class="num" data-is="trained" data-sort="{one.pulls}"><span class="{look}">{bar}'
-        f"</span>{escape(one.trained)}</td>",
+        f'<td class="num" data-is="trained" data-sort="{one.pulls}">{escape(one.trained)}'
+        f'<span class="{look}">{bar}</span></td>',
         f'<td class="num" {ahead}data-is="forecast">{number_text(one.forecast_score)}{trust}</td>',
         f'<td class="num" data-is="estimate">{number_text(one.estimate)}</td>',
         f'<td class="num" data-is="time" data-sort="{one.seconds:.6g}">'
         f"{escape(short_seconds(one.seconds))} s</td>",
-        f'<td class="why{bad}">{escape(one.why)}{_more(one)}</td>',
+        f'<td class="why{" bad" * (one.state == FAILED)}">{_rounded(one.why)}{_more(one)}</td>',
     ]
 
 
@@ -313,7 +321,8 @@ def _more(one: LearnerView) -> str:
     if one.steps is not None:
         texts.append(f"{one.steps:,} of its own training steps")
     if -inf < one.lower <= one.upper < inf:
-        texts.append(f"at the horizon between {one.lower:.5g} and {one.upper:.5g}")
+        ends = " and ".join(map(number_text, (one.lower, one.upper)))
+        texts.append(f"at the horizon between {ends}")
     texts += one.failures
     if not texts:
         return ""
@@ -327,16 +336,15 @@ def _more(one: LearnerView) -> str:
 
 
 def _settings(page: RacePage) -> str:
-    """Return the settings of candidates that differ: a picture and a sortable table."""
+    """Return the settings that differ: a picture and a sortable table."""
     names = svg.varying(page.learners)
     if not names:
         return ""
-    return _section(
-        "Settings that differ",
-        "One line per candidate, colored by score: the darkest fifth has the best scores.",
-        f'<div class="wide">{svg.draw_parallel(page, names)}</div>'
-        + settings_table(page.learners, names),
-    )
+    table, note, picture = settings_table(page.learners, names), "Click a heading to sort.", ""
+    if names != ["class"]:  # of which the table alone says enough
+        note = "One line per learner: the stronger its color, the better its score."
+        picture = f'<div class="wide">{svg.draw_parallel(page, names)}</div>'
+    return _section("Settings that differ", note, picture + table)
 
 
 def settings_table(
@@ -362,7 +370,7 @@ def _events(page: RacePage) -> str:
     """Return drops and failures, the latest first; open while a race runs."""
     lines = "".join(
         f'<li{" class=bad" if one.bad else ""}><span class="soft">pull {one.pull:,}</span> '
-        f"{escape(one.text)}</li>"
+        f"{_rounded(one.text)}</li>"
         for one in page.events[:MOST_EVENTS]
     )
     items = f'<ol class="feed" reversed role="log" aria-label="events">{lines}</ol>'
@@ -380,8 +388,8 @@ def _certainty(page: RacePage, looks: Mapping[int, str]) -> str:
         "An arrow means that the bar continues beyond the chart. A dot without a bar means that "
         "the scores contradict the assumption."
     )
-    few = len(page.learners) <= INTERVALS
-    shown = page.learners if few else page.learners[: INTERVALS // 2]
+    many = len(page.learners) > INTERVALS
+    shown = page.learners[: INTERVALS // 2] if many else page.learners
     intervals = svg.draw_intervals(shown, looks, f"no curves that {shape} fit its scores")
     so_far = f"<p class='soft small'>After {page.assessed_at:,} pulls.</p>"
     found = "<p>No curve contradicts them.</p>" if not page.contradictions else ""
@@ -409,13 +417,10 @@ def _others(page: RacePage) -> str:
 def _about(page: RacePage) -> str:
     """Return settings, versions, how to resume, and what to cite."""
     record = "".join(f"<p>{escape(as_sentence(text))}</p>" for text in page.record)
-    lines = [
-        "".join(
-            f"<tr><td>{escape(k)}</td><td><code>{escape(v)}</code></td></tr>" for k, v in values
-        )
-        for values in (page.settings.items(), page.versions.items())
-    ]
-    columns = "".join(f"<table>{each}</table>" for each in lines)
+    columns = ""
+    for each in (page.settings, page.versions):
+        rows = (f"<td>{escape(k)}</td><td><code>{escape(v)}</code></td>" for k, v in each.items())
+        columns += f"<table><tr>{'</tr><tr>'.join(rows)}</tr></table>"
     resume = "This race kept no journal and cannot be resumed. Pass journal=... to keep one.</p>"
     if page.resume_code is not None:
         again = "Get the trained winner again, or resume after an interruption:"

@@ -9,7 +9,7 @@ changes one view box, and `page.js` zooms by placing what has a `data-at` again.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
-from math import ceil, floor, isfinite, isinf, isnan, log10
+from math import ceil, floor, isfinite, isnan, log10
 
 from latebloomer._util.text import shortened
 from latebloomer.page.race_page import Point, RacePage, ThinnedCurve
@@ -20,6 +20,8 @@ LINE = 15  # pixels between two names
 ROOMY = 1.6  # a view this much wider than its content is made narrower
 FAR = 4  # times the pulls made: a horizon beyond that is named, but not in the picture
 LEVELS = 6  # marked phases; of more, evenly chosen ones
+LETTER = 0.021  # of the width that a letter of their text takes on a phone
+THIN = 0.01  # of the height: an area that is not taller is not seen
 NAME = 20  # characters of a name next to its curve
 Looks = Mapping[int, str]
 
@@ -64,12 +66,12 @@ class View:
 
 def view_of(page: RacePage, before: View | None = None) -> View:
     """Return what to show of a race; the same as before as long as everything fits."""
-    scores = [made.score for one in page.learners if (made := fan_of(one)) is not None]
-    for curve in (page.curves[one.arm] for one in page.learners):
-        late = curve.smoothed(len(curve) // 5)  # the first fifth may be an outlier
-        scores += [point.score for point in late]
+    fans = [made for one in page.learners if (made := fan_of(one)) is not None]
+    scores = [score for made in fans for score in (made.level, made.score)]
+    for curve in (page.curves[one.arm] for one in page.learners):  # the first fifth may be odd
+        scores += [point.score for point in curve.smoothed(len(curve) // 5)]
     low, high = min(scores, default=0.0), max(scores, default=1.0)
-    wide, longest = ROOMY * 1.2 * (high - low), float(_longest(page))
+    wide, longest = ROOMY * 1.2 * (high - low), _longest(page, [made.at for made in fans])
     if before is None:
         low, high = _padded(low, high)
         return View(low, (high - low) / 1000, longest, low, high)
@@ -84,14 +86,19 @@ def fan_of(one: LearnerView) -> ForecastView | None:
     return made if made is not None and made.trust > 0 and made.at > one.pulls > 0 else None
 
 
-def _longest(page: RacePage) -> int:
-    """Return the horizon; if that is far, the pulls made and the levels that are near."""
+def forecast_start(one: LearnerView, made: ForecastView) -> Point:
+    """Return where a forecast starts: the score that its gain is added to, when it was made."""
+    return Point(one.pulls if one.decision is None else one.decision.pulls, made.level)
+
+
+def _longest(page: RacePage, ahead: Sequence[float]) -> float:
+    """Return the horizon; if that is far, the pulls made, forecasts, and levels that are near."""
     longest = max([1, *(one.pulls for one in page.learners)])
     if page.horizon <= FAR * longest:
         return max(page.horizon, longest)
     levels = [pulls for _, pulls in page.levels if pulls > longest]
     near = [pulls for pulls in levels if pulls <= 2 * longest] or levels[:1]
-    return max([longest, *near])
+    return max([longest, *near, *ahead])
 
 
 def _padded(low: float, high: float) -> tuple[float, float]:
@@ -191,26 +198,23 @@ def draw_axes(view: View) -> str:
         shapes.append(_text("0", y, f"{value:.6g}", "tick end", 'dx="-8" dy="4"'))
     for value in ticks(0.0, view.longest, 5):
         if value == int(value):
-            number = f"{value:,.0f}"
-            shapes.append(_text(view.x(value), "100%", number, "tick middle", 'dy="18"'))
+            shapes.append(_text(view.x(value), "100%", f"{value:,.0f}", "tick middle", 'dy="18"'))
     return "".join([*shapes, '<line class="axis" x2="100%" y1="100%" y2="100%"/>'])
 
 
 def draw_fans(page: RacePage, view: View, looks: Looks) -> str:
-    """Draw the forecasts of colored learners, from the ends of their curves."""
+    """Draw the forecasts of colored learners; the line is the part of them that counts."""
     shapes = []
     for one in _shown(page):
         made, look = fan_of(one), looks[one.arm]
         if made is None or "gray" in look:
             continue
-        end = page.curves[one.arm].end
-        ahead = [Point(made.at, y) for y in (end.score, made.score, one.estimate)]
-        start, flat, straight, discounted = map(view.place, (end, *ahead))
-        area = f'<path class="area" d="M{start}L{flat}L{straight}Z"/>'
-        shapes.append(
-            f'<g id="f{one.arm}" class="fan {look}">{area if one.state != DROPPED else ""}'
-            f'<path d="M{start}L{discounted}"/></g>'
-        )
+        ahead = [Point(made.at, y) for y in (made.level, made.score, one.estimate)]
+        start, flat, whole, used = map(view.place, (forecast_start(one, made), *ahead))
+        seen = one.state != DROPPED and abs(view.y(made.level) - view.y(made.score)) > THIN
+        area = f'<path class="area" d="M{start}L{flat}L{whole}Z"/>' if seen else ""
+        line = f'<path d="M{start}L{used}"/>'
+        shapes.append(f'<g id="f{one.arm}" class="fan {look}">{area}{line}</g>')
     return "".join(shapes)
 
 
@@ -221,7 +225,7 @@ def draw_marks(page: RacePage, view: View, looks: Looks) -> str:
     if page.horizon > view.longest:
         shapes.append(_text("100%", "0", f"{horizon} →", "horizon end", 'dy="-4"'))
     else:
-        shapes.append(_upright("horizon", page.horizon, view, horizon, "", 'dy="-4"'))
+        shapes.append(_upright("horizon", page.horizon, view, horizon, 'dy="-4"'))
     for one in reversed(shown):
         place, mark = page.curves[one.arm].end, f'mark {looks[one.arm]}"'
         if one.left:
@@ -233,33 +237,30 @@ def draw_marks(page: RacePage, view: View, looks: Looks) -> str:
     if page.trained_further and page.selected is not None and shown:
         at = view.at(page.curves[shown[0].arm].at(page.selected[1]), "cx", "cy")
         shapes.append(f'<circle class="ring {looks[shown[0].arm]}" {at} r="5"/>')
-    named = [one for one in shown if "gray" not in looks[one.arm]]
-    tips = [(_tip(one, page.curves[one.arm].end, view.longest), one) for one in named]
+    tips = [  # where names belong: the ends of forecasts, or of curves without one
+        (Point(made.at, one.estimate) if (made := fan_of(one)) else page.curves[one.arm].end, one)
+        for one in shown
+        if "gray" not in looks[one.arm]
+    ]
     return "".join([*shapes, *_names(tips, view, looks)])
-
-
-def _tip(one: LearnerView, end: Point, longest: float) -> Point:
-    """Return where a learner's name belongs: the end of its forecast in sight, or of its curve."""
-    made = fan_of(one)
-    if made is None:
-        return end
-    at = min(made.at, longest)
-    way = (at - end.pull) / (made.at - end.pull)
-    return Point(at, end.score + way * (one.estimate - end.score))
 
 
 def _levels(levels: Sequence[tuple[int, int]], view: View) -> Iterable[str]:
     seen = [one for one in levels if one[1] <= view.longest]
     step = ceil(len(seen) / LEVELS)
-    for k, (learners, pulls) in enumerate(seen[::-step][::-1] if seen else ()):
-        wide, at = " wide" * (k % 2), f'dx="-4" dy="{11 + 13 * (k % 2)}"'  # not on a phone
-        yield _upright("level", pulls, view, f"{learners} to {pulls:,}", wide, at)
+    rows: list[float] = []  # where the last text of each row ends, as a share of the width
+    for learners, pulls in seen[::-step][::-1] if seen else ():
+        text, share = f"best {learners} to {pulls:,}", pulls / view.longest
+        start = share - LETTER * len(text)
+        row = next((k for k, end in enumerate(rows) if end <= start), len(rows))
+        rows[row : row + 1] = [share]
+        yield _upright("level", pulls, view, text, f'dx="-4" dy="{11 + 13 * row}"')
 
 
-def _upright(kind: str, pulls: int, view: View, text: str, css: str, offset: str) -> str:
+def _upright(kind: str, pulls: int, view: View, text: str, offset: str) -> str:
     """Draw a vertical line with a text at its top."""
     at, moved = view.x(pulls), f'data-at="{pulls}"'
-    label = _text(at, "0", text, f"{kind} end{css}", f"{offset} {moved}")
+    label = _text(at, "0", text, f"{kind} end", f"{offset} {moved}")
     return f'<line class="{kind}" {moved} x1="{at}" x2="{at}" y2="100%"/>{label}'
 
 
@@ -285,9 +286,9 @@ LEFT, RIGHT = (  # arrows at what is beyond the chart
 
 def number_text(value: float) -> str:
     """Return a score as pages print it; a dash if there is none."""
-    if isnan(value):
-        return "–"
-    return ("∞" if value > 0 else "−∞") if isinf(value) else f"{value:.5g}"
+    if not isfinite(value):
+        return "–" if isnan(value) else "∞" if value > 0 else "−∞"
+    return f"{value:.4g}" if abs(value) < 9999 else f"{value:.6g}"
 
 
 def draw_intervals(learners: Sequence[LearnerView], looks: Looks, misfit: str) -> str:
@@ -318,13 +319,12 @@ def draw_intervals(learners: Sequence[LearnerView], looks: Looks, misfit: str) -
         label = escape(f"{one.name}: {text}")
         shapes = shapes if isfinite(one.score) else ""
         lines += f'<svg class="interval {look}" role="img" aria-label="{label}">{shapes}</svg>'
-    marks = ticks(low, high, 4)
-    numbers = "".join(_text(x(mark), "12", f"{mark:.6g}", "tick middle") for mark in marks)
+    numbers = "".join(_text(x(v), "12", f"{v:.6g}", "tick middle") for v in ticks(low, high, 4))
     axis = f'<span></span><svg class="interval-axis" aria-hidden="true">{numbers}</svg>'
     return f'<div class="intervals">{lines}{axis}</div>'
 
 
-# --- settings of candidates as parallel coordinates: an axis per setting, a line per candidate ---
+# --- settings as parallel coordinates: an axis per setting, a line per learner ---
 
 AXES = 8  # settings at most; the table has all
 DECADES = 1.5  # a setting over more powers of ten has a logarithmic axis
@@ -339,17 +339,15 @@ def varying(learners: Sequence[LearnerView]) -> list[str]:
 
 
 def draw_parallel(page: RacePage, names: Sequence[str]) -> str:
-    """Draw the candidates that have a score over the first settings and their score.
+    """Draw the learners that have a score over the first settings and their score.
 
     Lines are drawn in a view box of 100 by 100 that is stretched; their color is the fifth of the
-    scores that a candidate is in, so that the best settings are seen at a glance.
+    scores that a learner is in, so that the best settings are seen at a glance.
     """
     sign = 1 if page.higher_is_better else -1
     shown = sorted((one for one in page.learners if not isnan(one.score)),
                    key=lambda one: sign * one.score)  # fmt: skip  # the best on top
-    columns: list[tuple[str, list[object]]] = [
-        (name, [one.settings.get(name) for one in shown]) for name in names[:AXES]
-    ]
+    columns = [(name, [one.settings.get(name) for one in shown]) for name in names[:AXES]]
     axes, points, last = [], [], len(columns)
     columns.append(("score", [one.score for one in shown]))
     for k, (name, values) in enumerate(columns):
@@ -362,7 +360,7 @@ def draw_parallel(page: RacePage, names: Sequence[str]) -> str:
         for place, (one, own) in enumerate(zip(shown, zip(*points, strict=True), strict=True))
     ]
     return (
-        f'<svg class="parallel" role="img" aria-label="Settings of {len(shown)} candidates, '
+        f'<svg class="parallel" role="img" aria-label="Settings of {len(shown)} learners, '
         f'colored by score">{"".join(axes)}<svg viewBox="0 0 100 100" '
         f'preserveAspectRatio="none">{"".join(lines)}</svg></svg>'
     )

@@ -247,7 +247,7 @@ def _line(race: listing.ListedRace, page: RacePage | None) -> str:
         (f"{len(race.learners):,}", len(race.learners), "num"),
         (best.name if best else race.wrong or "–", "", ""),
         (svg.number_text(best.score) if best else "–", best.score if best else "", "num"),
-        (f"{race.pulls:,}{share}", race.pulls, "num"),
+        (f"{race.pulls:,} pull{'s' * (race.pulls != 1)}{share}", race.pulls, "num"),
         (left or "–", "", ""),
         (strftime("%Y-%m-%d %H:%M", localtime(started)) if started else "–", started or 0, ""),
     )

@@ -38,7 +38,7 @@ SCRIPT = "text/javascript"
 FILES = {"race_page.css": "text/css", "page.js": SCRIPT, "watch.js": SCRIPT}  # that pages load
 BACK = '<nav><a href="{}">All races</a></nav>'
 LIST = (
-    '<p class="eyebrow">latebloomer watch</p><h1>Races in {name}</h1><form action="compare">'
+    '<p class="eyebrow">latebloomer watch</p><h1>Races in {place}</h1><form action="compare">'
     '<p><input type="search" id="filter" placeholder="filter" aria-label="filter races"> '
     "<button>Compare selected</button></p><section>{body}</section></form>"
 )
@@ -98,10 +98,10 @@ class Watch:
         body, seen = await asyncio.to_thread(self._live(request).body)
         name = request.path_params.get("name")
         if name is not None:
-            back = BACK.format("../")
-            return self._page(name, body, seen, f"{quote(name)}/events", "../", back)
-        place = escape(self.place.name or str(self.place))
-        return self._page("Races", LIST.format(name=place, body=body), seen, "events")
+            return self._page(name, body, seen, f"{quote(name)}/events", "../", BACK.format("../"))
+        place = self.place.name or str(self.place)
+        place = escape(f"the folder {place}/" if self.place.is_dir() else place)
+        return self._page("Races", LIST.format(place=place, body=body), seen, "events")
 
     def _page(
         self, title: str, body: str, seen: str = "", events: str = "", up: str = "", nav: str = ""

@@ -13,7 +13,7 @@ from latebloomer.page import race_page
 from latebloomer.page.figures import COLORS, GRAY, TEXT, finish, label_ends
 from latebloomer.page.race_html import COLORED, TOP
 from latebloomer.page.race_page import PageEvent, RacePage, ThinnedCurve, points_for
-from latebloomer.page.svg import fan_of
+from latebloomer.page.svg import fan_of, forecast_start, number_text
 from latebloomer.racing.journal.journal import resume_call
 from latebloomer.racing.verdict.history import ALARM
 from latebloomer.racing.verdict.verdict import Verdict, beyond, by_rank, explanation, standing
@@ -61,10 +61,10 @@ def _why(verdict: Verdict) -> str:
     best, sign, final = verdict[verdict.name], verdict.history.sign, verdict.selected.final
     rivals = [one for one in verdict.learners
               if not one.leads and one.state != FAILED and not isnan(one.estimate)]  # fmt: skip
-    text = f"{'Selected' if final else 'Leads'} with estimate {best.estimate:.4g}"
+    text = f"{'Selected' if final else 'Leads'} with estimate {number_text(best.estimate)}"
     if rivals:
         rival = max(rivals, key=lambda one: sign * one.estimate)
-        text += f", ahead of {rival.name} with {rival.estimate:.4g}"
+        text += f", ahead of {rival.name} with {number_text(rival.estimate)}"
     told = [as_sentence(standing(best, verdict.horizon)), f"{text}.", *beyond(verdict)]
     if not final:
         racing = sum(not one.left for one in verdict.learners)
@@ -138,8 +138,8 @@ def _plot_curves(verdict: Verdict, learners: list[LearnerView], colors: Colors, 
                 zorder=order)  # fmt: skip
         tip, made = scores[-1], fan_of(one)
         if made is not None and one.arm in colors:
-            tip = one.estimate
-            ax.plot([pulls[-1], made.at], [scores[-1], tip], ":", color=color, linewidth=1.3)
+            tip, (begin, level) = one.estimate, forecast_start(one, made)
+            ax.plot([begin, made.at], [level, tip], ":", color=color, linewidth=1.3)
         if one.arm in colors:
             ends.append((tip, shortened(one.name, 28), color))
     reach = max(made.at if (made := fan_of(one)) else one.pulls for one in learners)
