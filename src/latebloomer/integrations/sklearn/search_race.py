@@ -251,8 +251,9 @@ class SearchRace:
         errors.need_in("trainings", trainings, "(0, inf)", "it is the budget, in full trainings")
         left = trainings - len(costs)
         if left < 0 or (others and not left > 0):
-            each = "takes one full training" if len(costs) == 1 else "take one full training each"
-            reserved = f"{' and '.join(costs)} {each}"
+            *rest, last = costs
+            several = f"{', '.join(rest)} and {last} take one full training each"
+            reserved = several if rest else f"{last} takes one full training"
             needed = f"{'more than ' * bool(others)}{len(costs)}"
             raise _nothing_left(f"trainings={trainings:g}", reserved, needed)
         return float(left + whole / self.pulls_per_training)
