@@ -115,7 +115,7 @@ def test_a_policy(house):
     )
     assert "train 2 learners to 40 pulls each" in said
     assert said.count("the same pulls and the same arm by compiled code") == 5
-    assert "BestOfLate(newest=3)\n6 learners, a budget of 120 pulls" in said
+    assert "Policy: best-of-late:newest=3\n6 learners, a budget of 120 pulls" in said
 
 
 def test_a_learner_adapter(house):

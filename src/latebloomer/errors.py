@@ -36,6 +36,8 @@ from numbers import Real
 from typing import Any
 
 MOST = 2**53  # larger counts are not exact in a double
+ENDS = {"(": (operator.gt, "above"), "[": (operator.ge, "at least"),
+        ")": (operator.lt, "below"), "]": (operator.le, "at most")}  # fmt: skip
 
 
 class LatebloomerError(Exception):
@@ -164,13 +166,14 @@ def need_in(name: str, value: Any, interval: str, why: str) -> None:
 
     >>> need_in("delta", 1, "(0, 1)", "it is a probability")
     Traceback (most recent call last):
-    latebloomer.errors.SettingError: delta=1, but delta must be in (0, 1): it is a probability
+    latebloomer.errors.SettingError: delta=1, but delta must be above 0 and below 1: it is a ...
     """
     need_number(name, value)
-    low, high = map(float, interval[1:-1].split(","))
-    above = value > low if interval.startswith("(") else value >= low
-    below = value < high if interval.endswith(")") else value <= high
-    require(above and below, name, value, f"in {interval}", why)
+    low, high = interval[1:-1].split(", ")
+    ends = [(*ENDS[interval[0]], low), (*ENDS[interval[-1]], high)]
+    needed = [f"{word} {end}" for _, word, end in ends if "inf" not in end or value == float(end)]
+    inside = all(compare(value, float(end)) for compare, _, end in ends)
+    require(inside, name, value, " and ".join(needed) or "finite", why)
 
 
 def need_whole(name: str, value: object, least: int | None = None, why: str = "") -> int:
@@ -210,11 +213,9 @@ def extra(module: str, purpose: str, name: str) -> Any:
     try:
         return import_module(module)
     except ImportError as error:
-        raise MissingExtra(
-            f"{purpose} need {package}: pip install 'latebloomer[{name}]'"
-        ) from error
+        cure = f"pip install 'latebloomer[{name}]'"
+        raise MissingExtra(f"{purpose} need {package}: {cure}") from error
     except OSError as error:  # LightGBM's wheel asks for the system's OpenMP
         cure = "; on Debian: apt-get install libgomp1" if "libgomp" in str(error) else ""
-        raise MissingExtra(
-            f"{purpose} need {package}, which is there but does not load: {error}{cure}"
-        ) from error
+        wrong = "which is there but does not load"
+        raise MissingExtra(f"{purpose} need {package}, {wrong}: {error}{cure}") from error

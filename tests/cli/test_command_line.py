@@ -57,7 +57,7 @@ def test_help_groups_options_by_panel():
 def test_help_lists_the_main_policies_and_says_how_to_list_all():
     told = " ".join(run("plan", "--help").output.split())
     assert "foresight" in told and "ptrr" not in told and "latebloomer policies" in told
-    assert [line.split()[0] for line in run("policies").output.splitlines()] == list(REGISTRY)
+    assert [one.split()[0] for one in run("policies").output.splitlines()] == ["auto", *REGISTRY]
 
 
 def test_an_interrupted_reproduction_says_how_to_go_on(monkeypatch, tmp_path):

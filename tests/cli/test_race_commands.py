@@ -91,7 +91,9 @@ def test_ctrl_c_prints_the_command_that_goes_on(run, tmp_path):
 
 
 WRONG = [
-    (["race", "mine:learners"], "give exactly one budget"),
+    (["race", "mine:learners"], "No budget was given. Give exactly one of --trainings 3 (full"),
+    (["resume", "none.db"], "missing. Write: latebloomer resume none.db mine.py:learners.\n"),
+    (["race", "mine:learners", "--budget=9", "--journal", "/proc/no/"], " with --journal.\n"),
     (["race", "mine:learners", "--budget", "1"], "BudgetError: --budget 1 is too small for 2"),
     (["plan", "--policy", "r-ucbe", "--learners", "8", "--budget", "20"],
      "BudgetError: --budget 20 is too small for 8 learners: r-ucbe needs at least 32 (4 pulls"),
@@ -162,7 +164,8 @@ NO_LEARNERS = [
     ("no.py:f", "There is no file no.py. Check the path"),
     ("../mine:f", "For a file, give ../mine.py:f"),
     ("a..b:f", "'a..b' is not the name of a module"),
-    ("mine:f", "Module 'mine' has no 'f'"),
+    ("mine:f", "Module 'mine' has no 'f'. Give a name that it has"),
+    ("mine:learner", "Module 'mine' has no 'learner'. Did you mean 'learners'?"),
     ("mine:nothing", "returned int, but it must be a dict"),
     ("mine:NUMBER", "is int, but it must be a dict"),
     ("mine:Counter", "is type, but it must be a dict"),
@@ -184,7 +187,7 @@ def test_a_file_with_the_name_of_a_module_in_use_is_told_so(run, tmp_path):
     (tmp_path / "pickle.py").write_text(BESIDE)
     ran = run("race", "pickle.py:learners", "--budget", 40)
     assert ran.exit_code == 2
-    assert "pickle.py has the name of the module 'pickle', which is in use" in ran.stderr
+    assert "pickle.py has the name of a module in use, 'pickle'. Rename it" in ran.stderr
 
 
 FAILING = {  # code: where it fails, and with what
@@ -216,9 +219,9 @@ def test_what_the_user_s_code_raises_is_shown_with_its_own_lines(run, tmp_path, 
 
 
 BAD_PATHS = [
-    ("none/out", "'none/out' cannot be written: there is no folder 'none': make it"),
-    ("mine.py/out", "there is no folder 'mine.py': make it, or give another path"),
-    ("folder", "it is a folder, but a file is needed"),
+    ("none/out", "Cannot write none/out, because there is no folder none. Make it"),
+    ("mine.py/out", "there is no folder mine.py. Make it, or give another path"),
+    ("folder", "because it is a folder. Give the name of a file"),
     ("race.db", "the journal and {} are both 'race.db': give two files"),
 ]
 
@@ -261,9 +264,9 @@ def test_a_full_disk_does_not_cost_the_other_file(run, tmp_path, full_disk, full
     ran = run("race", "mine:learners", "--budget", 40, *BOTH)
     assert ran.exit_code == 2 and ran.stdout.startswith("Keep quick")
     assert ran.stdout.endswith(f"wrote {other}\n") and ran.stderr.count("\n") == 1
-    assert ran.stderr.startswith(f"OutputError: '{full}' cannot be written: No space left on")
+    assert ran.stderr.startswith(f"OutputError: Cannot write {full} (No space left on")
     assert (tmp_path / other).exists() and (tmp_path / full).read_text() == "an old one"
-    again = ran.stderr.rpartition("then: latebloomer ")[2].split()
+    again = ran.stderr.rpartition("Then: latebloomer ")[2].split()
     end()
     assert again == command and run(*again).exit_code == 0
     assert (tmp_path / full).read_bytes() != b"an old one"

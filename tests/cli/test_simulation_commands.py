@@ -27,11 +27,11 @@ def nothing_is_played(monkeypatch):
 
 
 NOT_WRITTEN = [
-    ([*SIMULATE, "--plot", "."], "it is a folder, but a file is needed"),
+    ([*SIMULATE, "--plot", "."], "because it is a folder"),
     ([*SIMULATE, "--csv", "t", "--plot", "t"], "--csv and --plot are both 't'"),
     ([*SIMULATE, "--out", "t", "--csv", "t"], "--out and --csv are both 't'"),
-    (["bench", "--out", "file"], "the folder 'file' cannot be made or written in (Not a dir"),
-    (["reproduce", "setting-a", "--out", "file"], "cannot be made"),
+    (["bench", "--out", "file"], "Cannot make or write in the folder file (Not a dir"),
+    (["reproduce", "setting-a", "--out", "file"], "Cannot make"),
 ]
 
 

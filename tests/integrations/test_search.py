@@ -171,7 +171,7 @@ def test_an_estimator_that_trains_in_one_step_races_and_costs_a_training():
     models = {"neighbors": KNeighborsClassifier(), "tree": DecisionTreeClassifier()}
     only = by_trainings(models, 3).fit(X, Y)
     assert only.verdict_.spent == 2 and only.refit_kind_ == "refit"
-    words = "trainings=3 leaves .* one full training .* winner, neighbors, tree. Give more than 3"
+    words = "winner, neighbors and tree take one full training each. Give more than 3"
     refuses(BudgetError, words, by_trainings(models | PAIR, 3).fit, X, Y)
 
 
@@ -399,7 +399,7 @@ BAYES, NO_BUDGET = GaussianNB(), {"budget": None}
         (SettingError, "refit='yes', but refit must be True, False or a fun", {"refit": "yes"}),
         (SettingError, "without a refit nothing", {"refit": False, "extra_refit": True}),
         (SettingError, "trainings=3, but a search has one budget", {"trainings": 3}),
-        (BudgetError, "leaves .* for the refit of the winner. Give", NO_BUDGET | {"trainings": 1}),
+        (BudgetError, "winner takes one full training. Give", NO_BUDGET | {"trainings": 1}),
         (SettingError, "horizon=9, .* without budget", NO_BUDGET | {"trainings": 3, "horizon": 9}),
         (BudgetError, "refit=True reserves 40 pulls", {"budget": 40, "horizon": 40}),
         (SettingError, "trainings='3', but trainings must be", NO_BUDGET | {"trainings": "3"}),

@@ -106,8 +106,9 @@ def test_a_race_goes_on_with_what_auto_began_and_a_policy_that_was_named_is_not_
 def test_plan_shows_what_a_race_would_do():
     size = ("plan", "--learners", 4, "--budget", 40)
     said = run_cli(*size).output
-    assert said.startswith(str(DEFAULT.describe(4, 40)) + "\nMore than 4 workers will not")
-    assert run_cli(*size, "--horizon", 20, "--policy", "auto").output.startswith(repr(DEFAULT))
+    planned = str(DEFAULT.describe(4, 40)).replace("\n", ", chosen by auto\n", 1)
+    assert said.startswith(planned + "\nMore than 4 workers will not")
+    assert "foresight, c" in run_cli(*size, "--horizon", 20, "--policy", "auto").output
     words = ("plan", "--learners", 64, "--budget", 200, "--horizon", 50)
     assert "learners are dropped after one pull" in run_cli(*words).output
     said = run_cli(*words, "--min-pulls", 2).output

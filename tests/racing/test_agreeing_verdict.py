@@ -66,7 +66,7 @@ def test_a_forecast_beyond_the_best_possible_score_is_explained(limits, explaine
 def test_without_a_limit_no_bound_is_far_beyond_what_was_seen(limits):
     learners = {"a": curve(3, 0.6, 0.03), "b": curve(3, 0.5, 0.03)}
     found = quiet(learners, 60, horizon=500, score_range=limits)
-    said = "no limit is known for this score; pass score_range=(0, 1)"
+    said = "no limit is known for this score; set score_range of the race or its learners"
     assert (said in found.certificate) == (limits is None)
     seen = [score for name in "ab" for score in found.curve(name)]
     low, high = min(seen), max(seen)
@@ -97,9 +97,9 @@ def test_the_advice_to_resume_is_given_only_if_that_would_train_the_learner(tmp_
         found = trained(LEARNERS, trainings, journal=path)
         told[trainings] = found.advice
         assert found.highest == "quick" != found.name
-        assert ("resume(" in str(found)) == bool(found.advice)
+        assert ("Resume with" in str(found)) == bool(found.advice)
         if found.advice:
-            assert f"learners, trainings={trainings + 1:g})." in found.advice
+            assert f"budget of {trainings + 1:g} full trainings to train quick" in found.advice
         before = found.pulls["quick"]
         after = resume(path, LEARNERS, trainings=trainings + 1, progress=False)
         assert (after.pulls["quick"] > before) == bool(found.advice)
@@ -108,6 +108,13 @@ def test_the_advice_to_resume_is_given_only_if_that_would_train_the_learner(tmp_
     noise = trained(alike, seed=5, journal=tmp_path / "noise.db")
     assert noise.name != noise.highest and noise.pulls[noise.highest] == 60 == noise.horizon
     assert noise.advice == "" and f"{noise.highest} scored better" in str(noise)
+
+
+def test_standings_say_why_a_better_score_does_not_lead(tmp_path):
+    path, said = tmp_path / "race.db", []
+    two = {"a": lambda: iter([0.6] * 60), "b": lambda: (0.06 * n for n in range(1, 60))}
+    quiet(two, 60, journal=path, callbacks=[lambda _, __: said.append(str(read_verdict(path)))])
+    assert "b has a better score (0.66), but a leads by estimate (0.6 versus 0.54)." in said[22]
 
 
 @pytest.mark.slow  # 8 s of training

@@ -116,7 +116,7 @@ def test_a_verdict_has_at_most_twelve_lines_and_says_where_the_rest_is():
     lines = str(verdict).splitlines()
     assert len(lines) == 12 and lines[0].startswith(f"Keep {names[-1]}: score ")
     hidden = f"Not shown: 37 learners, {len(verdict.warnings)} warnings. See "
-    assert lines[-1] == f"{hidden}print(verdict.details())"
+    assert lines[-1] == f"{hidden}details() of this verdict"
 
 
 @pytest.fixture

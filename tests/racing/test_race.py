@@ -213,7 +213,7 @@ ONE = Counter()
 
 
 NO_RACE = [
-    ({"a": Counter()}, "at least 2"),
+    ({"a": Counter()}, "^1 learner was given, but a race needs at least 2"),
     ({"a": Counter(), "b": 3}, r"learner 'b' is 3, but a learner needs a method pull\(\)"),
     ({"a": Counter(), "b": iter([1.0])}, "Pass the generator function itself"),
     ({"a": Counter(), 2: Counter()}, "named by text"),
@@ -232,9 +232,9 @@ def test_what_cannot_race_is_said_before_anything_is_written(tmp_path, learners,
 BAD_SETTINGS = [
     ({"budget": 1}, BudgetError, "budget=1 is too small for 2 learners: foresight needs at least"),
     ({"budget": 2, "policy": "r-sr"}, BudgetError, "budget=2 is too small for 2 learners: r-sr"),
-    ({}, SettingError, r"give exactly one budget, trainings=3 \(full trainings\), budget=2000"),
-    ({"budget": 20, "seconds": 3}, SettingError, "give exactly one budget"),
-    ({"seconds": 0}, SettingError, r"seconds must be in \(0, inf\)"),
+    ({}, SettingError, r"No budget was given. Give .* trainings=3 \(full trainings\), bu"),
+    ({"budget": 20, "seconds": 3}, SettingError, "^budget=20 and seconds=3 were both given"),
+    ({"seconds": 0}, SettingError, "seconds must be above 0: "),
     ({"budget": 20, "policy": "r-usr"}, UnknownName, "did you mean"),
     ({"budget": 20, "runner": "cloud"}, SettingError, "'ray' or a Runner"),
     ({"budget": 60, "score_range": (1, 0)}, SettingError, "score_range"),
@@ -251,7 +251,7 @@ def test_bad_settings_are_said_before_anything_is_written(tmp_path, settings, er
 
 
 BAD_RUNNERS = [
-    ({"timeout": -1}, r"timeout must be in \(0, inf\)"),
+    ({"timeout": -1}, "timeout must be above 0: "),
     ({"retries": 1.5}, "retries must be an integer >= 0"),
     ({"checkpoint_every": 0}, "checkpoint_every must be an integer >= 1"),
     ({"isolate": "yes"}, "isolate must be True or False"),
@@ -344,7 +344,7 @@ def test_when_the_last_learner_in_the_race_fails_a_dropped_one_is_kept(path):
     verdict = quiet(learners, 120, policy="i-epoch", journal=path, winner_share=0.1)
     assert verdict.name == "b" and verdict["b"].state == "winner" and verdict.over
     assert verdict.pulls["b"] < 39 and verdict["last"].state == "failed"
-    assert "every remaining arm failed, so b, dropped before, is kept" in verdict.reason
+    assert "all remaining learners failed; b, dropped before, is kept" in verdict.reason
     assert "every arm that remained then failed. Selected" in verdict["b"].why
     for same in (read_verdict(path), resume(path, learners, progress=False)):
         assert same.summary() == verdict.summary()
@@ -364,7 +364,7 @@ def test_one_that_ends_early_keeps_its_score_and_the_budget_goes_on():
     assert verdict.name == "short" and verdict.pulls["short"] == 6
     assert verdict.pulls["a"] + verdict.pulls["b"] == 84
     assert "finished after 6 pulls" in verdict["short"].why
-    assert any("short: finished after" in warning for warning in verdict.warnings)
+    assert "finished after" not in str(verdict.warnings)  # which is no fault
 
 
 NO_LEARNERS = [

@@ -28,10 +28,10 @@ def run(learners=CLEAR, budget=2000, journal=None, **settings):
 def test_a_clear_race_ends_when_its_winner_is_certified(policy):
     verdict, whole = run(policy=policy), run(policy=policy, stop=None)
     assert verdict.name == whole.name == "b" and verdict.over
-    assert verdict.certified and verdict.certificate.startswith("certified: b is best at 2000")
+    assert verdict.certified and "95 % probability: b is best at 2,000" in verdict.certificate
     assert verdict.spent + verdict.unspent == 2000 and verdict.unspent > 200
     assert verdict.reason == (
-        f"stopped after {verdict.spent} of 2000 pulls: b is certified the best, "
+        f"stopped after {verdict.spent:,} of 2,000 pulls: b is certified the best, "
         f"{verdict.unspent:,} of 2,000 pulls were not needed"
     )
     assert verdict.reason[1:] in verdict.details() and verdict.reason[1:] in str(verdict)

@@ -144,7 +144,7 @@ def test_only_the_winner_may_be_told():
 def test_a_horizon_that_the_winner_reaches_ends_its_training():
     session = play(named("r-sr", 200, 0.5, horizon=60))
     assert session.pulls[session.winner] == 60 and session.spent < 200
-    assert "is at the horizon of 60 pulls" in session.reason
+    assert "has reached the horizon of 60 pulls" in session.reason
 
 
 def page(verdict):
@@ -229,7 +229,7 @@ def test_a_winner_that_ends_by_itself_is_handed_out_as_it_is(end, pulls):
     assert verdict.trained.pulls_after_selection == max(0, end - 50)
     assert f"finished after {end} pulls. Selected with" in verdict["a"].why
     if end == 70:
-        assert "a takes no more pulls; 80 of 200 pulls are not spent" in verdict.reason
+        assert "a takes no more pulls; 80 of 200 pulls are left over" in verdict.reason
 
 
 def test_a_winner_that_fails_is_handed_out_as_it_was(tmp_path):

@@ -120,16 +120,16 @@ def test_pulls_stay_unspent_when_the_last_remaining_arm_leaves(kind):
     session.apply(events.LearnerLeft(last, kind))
     assert session.over and session.spent == 70
     best = session.recommend().name
-    said = f"every remaining arm failed, so {best}, dropped before, is kept"
+    said = f"all remaining learners failed; {best}, dropped before, is kept"
     if kind == events.FINISHED:
-        said = "no arm that takes pulls remains"
+        said = "no learner that takes pulls remains"
         assert session.recommend().arm == last
     else:  # the arm that was dropped last is the next best
         dropped = [view for view in session.standings()[1:] if view.state == "dropped"]
         assert session.explain(best).state == "winner" and best != str(last)
         assert "but every arm that remained then failed. Selected" in session.explain(best).why
         assert all(view.left_at <= 60 for view in dropped) and len(dropped) == ARMS - 2
-    assert session.reason == f"{said}; 50 of 120 pulls are not spent"
+    assert session.reason == f"{said}; 50 of 120 pulls are left over"
     assert session.replay(session.history) == session
     session.apply(events.Extended(BUDGET, BUDGET, BUDGET))
     assert last not in session.trainable and play(session).spent == BUDGET

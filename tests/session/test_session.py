@@ -233,7 +233,7 @@ def test_arms_go_by_number_or_by_name():
     assert session.recommend().name == session.names[session.recommend().arm]
 
 
-SPENT, AT_HORIZON, COMPLETE = "of the budget are spent", "is at the horizon of", "plan is complete"
+SPENT, AT_HORIZON, COMPLETE = "of the budget are spent", "has reached the hor", "plan is complete"
 ENDINGS = [  # policy, arms, budget, horizon, pulls until it is over, why
     ("rr", 3, 10, None, 10, SPENT),
     ("rr-sw", 3, 10, None, 9, COMPLETE),  # floor(10/3) each

@@ -181,7 +181,7 @@ class Calls(RuleBasedStateMachine):
         if session.over:
             assert session.ask_phase() == {}
             racing = [row for row in session.standings() if row.left_at is None]
-            ended = "spent" if session.spent == session.budget else "not needed"
+            ended = "spent" if session.spent == session.budget else "left over"
             assert ended in session.reason and racing
         else:
             phase = session.ask_phase()

@@ -155,6 +155,6 @@ def test_a_foreign_file_and_a_place_that_is_none_are_refused_before_any_work(out
     with pytest.raises(ResultsError, match="is not a results file"):
         play(out)
     assert out.read_text() == "my thesis"
-    with pytest.raises(OutputError, match=r"there is no folder '.*nowhere': make it"):
+    with pytest.raises(OutputError, match=r"there is no folder .*nowhere. Make it"):
         play(out.parent / "nowhere" / "results.json")
     assert not played

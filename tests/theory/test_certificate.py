@@ -125,8 +125,8 @@ def test_a_certificate_says_that_it_holds_or_what_is_missing(rng):
     rewards = [0.9 + 0.01 * rng.standard_normal(400), 0.2 + 0.01 * rng.standard_normal(400)]
     found = certificate(rewards, 0.01, horizon=500)
     assert found.certified(0) and not found.certified(1)
-    assert found.missing(0).startswith("certified: arm 0 is best at 500 pulls")
-    assert "probability 0.95" in found.missing(0) and "as given" in found.missing(0)
+    assert "certified with 95 % probability: arm 0 is best at 500 pulls" in found.missing(0)
+    assert "(if curves " in found.missing(0) and "as given" in found.missing(0)
     found = certificate([[0.5] * 40, [0.4] * 40, [0.45] * 40], 0.1, horizon=40)
     assert not found.certified(0) and found.rival(0) == 2
     assert f"arm 2 could still reach {found.upper[2]:.4g}" in found.missing(0)

@@ -145,22 +145,20 @@ def _explained(path: Path, folder: bool = False) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        said = f"{str(path)!r} cannot be written: {_reason(path, error)}"
-        if folder:
-            why = f"cannot be made or written in ({error.strerror}): give another"
-            said = f"the folder {str(path)!r} {why}"
-        failed = OutputError(said)
+        said = f"Cannot make or write in the folder {path} ({error.strerror}). Give another."
+        failed = OutputError(said if folder else f"Cannot write {path}{_reason(path, error)}")
         failed.errno = error.errno
         raise failed from error
 
 
 def _reason(path: Path, error: OSError) -> str:
-    folder, said = str(path.parent), error.strerror or str(error)
+    said = f" ({error.strerror or error})."
     if os.path.isdir(path):
-        return "it is a folder, but a file is needed: give the name of a file"
-    if not os.path.isdir(folder):
-        return f"there is no folder {folder!r}: make it, or give another path"
+        return ", because it is a folder. Give the name of a file."
+    if not os.path.isdir(path.parent):
+        return f", because there is no folder {path.parent}. Make it, or give another path."
     if error.errno in FORBIDDEN:
-        return f"{said}: give a path that you may write to, or change its permissions"
-    room = "make room, or give a path on another disk" if error.errno in FULL else "give another"
-    return f"{said}; what was there is unchanged: {room}"
+        return f"{said} Give a path that you may write to, or change its permissions."
+    full = "Make room, or give a path on another disk."
+    advice = full if error.errno in FULL else "Give another path."
+    return f"{said} Existing files are unchanged. {advice}"

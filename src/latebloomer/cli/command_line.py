@@ -93,15 +93,19 @@ def with_exit_code(command: Callable[..., None]) -> Callable[..., None]:
 def with_options(text: str, command: Callable[..., None]) -> str:
     """Return a message with the command's options, and commands, in place of Python's.
 
+    What only Python can do, an alternative such as ", or ... with journal=None", is left out.
+
     >>> with_options("retries=-1 is too small. Call resume('r.db', learners, budget=...).", r.race)
     '--retries -1 is too small. Call `latebloomer resume r.db LEARNERS --budget ...`.'
-    >>> with_options("learners=['net'] is too few, full_steps={'net': 200} is known", r.race)
-    "learners=['net'] is too few, --full-steps net=200 is known"
+    >>> with_options("learners=['net']: give full_steps={'net': 2, 'b': 8}, or seed=None.", r.race)
+    "learners=['net']: give --full-steps net=2,b=8."
     """
     call = r"resume\('([^']*)', learners(?:,( \w+=\.\.\.))?\)"
     text = re.sub(call, r"`latebloomer resume \1 LEARNERS\2`", text)
-    text = re.sub(r"\{'([^']*)': (\d+)\}", r"\1=\2", text)
+    pairs = r"\{'([^{}]*': \d+)\}"
+    text = re.sub(pairs, lambda m: re.sub("'|(?<=,) ", "", m[1]).replace(": ", "="), text)
     names = "|".join({*inspect.signature(command).parameters} - {"learners"})  # an argument
+    text = re.sub(rf", or [^,.]*\b({names})=None\b", "", text)
 
     def option(match: re.Match[str]) -> str:
         return f"--{match[1].replace('_', '-')}{' ' * bool(match[2])}"

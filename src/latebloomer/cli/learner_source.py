@@ -1,5 +1,6 @@
 """The learners that a command is given as `mine.py:learners`: a user's own module and function."""
 
+import difflib
 import importlib
 import inspect
 import os
@@ -33,7 +34,9 @@ def learners_at(where: str, need_models: bool = False) -> Mapping[str, Any]:
     module = _module(where, source)
     given = _run(where, lambda: getattr(module, name, NOTHING))
     if given is NOTHING:
-        raise LearnerError(f"Module {module.__name__!r} has no {name!r}: give a name that it has.")
+        near = difflib.get_close_matches(name, dir(module), n=1)
+        cure = f"Did you mean {near[0]!r}?" if near else "Give a name that it has."
+        raise LearnerError(f"Module {module.__name__!r} has no {name!r}. {cure}")
     called = callable(given) and not inspect.isclass(given)
     made: Any = _run(where, given) if called else given  # type: ignore[arg-type]
     if not isinstance(made, Mapping):
@@ -66,9 +69,7 @@ def _module(where: str, source: str) -> ModuleType:
             f"file's path, folder/{where.replace(name, path, 1)}."
         )
     if file is not None and os.path.realpath(found.__file__ or "") != os.path.realpath(file):
-        raise LearnerError(
-            f"{source} has the name of the module {name!r}, which is in use here. Rename it."
-        )
+        raise LearnerError(f"{source} has the name of a module in use, {name!r}. Rename it.")
     return found
 
 
@@ -122,8 +123,6 @@ def _with_models(given: Any) -> Any:
 
 def _need_model(item: Any) -> Any:
     if not (isinstance(item, tuple) and len(item) == 2 and item[1] is not None):
-        raise LearnerError(
-            "it yields only scores, and --save cannot save a generator. Yield (score, model), or "
-            "omit --save."
-        )
+        cure = "Yield (score, model), or omit --save."
+        raise LearnerError(f"it yields only scores, and --save cannot save a generator. {cure}")
     return item

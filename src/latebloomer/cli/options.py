@@ -172,7 +172,7 @@ def write_each(*files: Output, err: bool = False) -> None:
                 if again:
                     say(f"wrote {path}", err=err)
         except OutputError as error:
-            failures.append(OutputError(f"{error}; then: {again}") if again else error)
+            failures.append(OutputError(f"{error} Then: {again}") if again else error)
         except LatebloomerError as error:
             failures.append(error)
     for failure in failures[1:]:

@@ -12,7 +12,7 @@ import typer
 
 from latebloomer.cli import options as o
 from latebloomer.cli.learner_source import learners_at
-from latebloomer.errors import MOST, Interrupted, SettingError
+from latebloomer.errors import MOST, Interrupted, LearnerError, SettingError
 from latebloomer.racing.journal import ERROR, IF_EXISTS, RACES
 
 if TYPE_CHECKING:
@@ -55,7 +55,8 @@ def carry_out(
     timeout
         Give up on a pull after this many seconds and count it as failed.
     checkpoint_every
-        Save each learner every N pulls. Default: if 20 s would be lost.
+        Save each learner every N pulls. Default: when 20 s of its training would be
+        lost.
     isolate
         Run each learner in its own process, so that a crash ends only that learner.
     max_in_memory
@@ -118,10 +119,7 @@ def runner_at(name: str | None, isolate: bool, ray: Any, **faults: Any) -> Runne
     settings = {key: value for key, value in faults.items() if value is not None}
     if name == "ray":
         if isolate:
-            raise SettingError(
-                "--isolate cannot be used with --runner ray, where every learner has its own "
-                "process anyway. Omit it."
-            )
+            raise SettingError("--runner ray isolates every learner anyway. Omit --isolate.")
         from latebloomer.racing.runners.ray_runner import RayRunner
 
         address, storage, cpus, gpus = ray
@@ -259,10 +257,10 @@ def resume(
     from latebloomer.racing.journal.listing import journal_at
 
     if len(words) > 2:
-        raise SettingError(
-            f"{shlex.join(words)} is too much: give a journal and the learners, or the learners "
-            "alone for the latest race."
-        )
+        raise SettingError(f"{shlex.join(words)} is too much. Give [JOURNAL] LEARNERS.")
+    if words[-1].endswith(".db") or (Path(words[-1]).is_file() and words[-1][-3:] != ".py"):
+        again = o.command("resume", words[-1], "mine.py:learners")
+        raise LearnerError(f"The learners are missing. Write: {again}.")
     journal = journal_at(words[0] if len(words) == 2 else None)
 
     def call(given: Any, **more: Any) -> Verdict:
@@ -292,6 +290,5 @@ def parse_full_steps(text: str | None) -> int | dict[str, int] | None:
         pairs = (part.rpartition("=") for part in text.split(","))
         return {name.strip(): int(steps) for name, _, steps in pairs}
     except ValueError:
-        raise SettingError(
-            f"--full-steps {text!r} must be an integer, or one per name: net=3600,forest=200."
-        ) from None
+        needed = "an integer, or one per name: net=3600,forest=200"
+        raise SettingError(f"--full-steps {text!r} must be {needed}.") from None

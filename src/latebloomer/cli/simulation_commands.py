@@ -13,12 +13,13 @@ from latebloomer.cli import options as o
 from latebloomer.cli.options import say
 from latebloomer.errors import Interrupted, SettingError, unknown
 from latebloomer.paper import AS_PUBLISHED, AS_WRITTEN, PUBLISHED_RUNS
-from latebloomer.policies.registry import REGISTRY, label_of, policy_for, split_policies
+from latebloomer.policies import registry
 
 
 def policies() -> None:
     """List all policies, including comparators from related work."""
-    for name, cls in REGISTRY.items():
+    say(f"{registry.AUTO:<17} Use the recommended policy, {registry.DEFAULT} (the default).")
+    for name, cls in registry.REGISTRY.items():
         say(f"{name:<17} {(inspect.getdoc(cls) or '').splitlines()[0]}")
 
 
@@ -48,15 +49,16 @@ def plan(
         raise SettingError("Give exactly one of --budget and --trainings.")
     units = units_of({"any": None}, budget, horizon, trainings, None if budget else PULLS, None)
     pulls, at = units["budget"], units["horizon"]
-    found = policy_for(policy, learners, pulls, pulls if at is None else at)
+    found = registry.policy_for(policy, learners, pulls, pulls if at is None else at)
     described = found.describe(learners, pulls, at, min_pulls)
     if json:
         say(described.to_json())
     else:
-        words = (
-            described if trainings is None else plan_in_words(described, label_of(found), one=at)
-        )
-        say("\n".join([str(words), *workers_in_words(described)]))
+        chosen = f", chosen by {registry.AUTO}" * registry.is_auto(policy)
+        words = str(described).replace("\n", f"{chosen}\n", 1)  # of the policy's line
+        if trainings is not None:
+            words = plan_in_words(described, registry.label_of(found) + chosen, one=at)
+        say("\n".join([words.replace("Racing", "Plan for", 1), *workers_in_words(described)]))
 
 
 def simulate(
@@ -126,8 +128,8 @@ def simulate(
     with o.naming("--problem"):
         given = problem_at(problem)
     found = run(
-        given, split_policies(policy), budgets, runs, seed, horizon=horizon, target=target,
-        method=method, threads=threads, chunk=chunk, first_run=first_run, out=out,
+        given, registry.split_policies(policy), budgets, runs, seed, horizon=horizon,
+        target=target, method=method, threads=threads, chunk=chunk, first_run=first_run, out=out,
         engine=engine, address=address, progress=not quiet,
     )  # fmt: skip
     say(found.to_json() if json else str(found))
@@ -191,7 +193,7 @@ def bench(
     with o.naming("--sets"):
         names_of(sets.split(","))
     trainings = o.comma_separated("--budgets", budgets, float)
-    names = None if policies is None else split_policies(policies)
+    names = None if policies is None else registry.split_policies(policies)
     if costs:
         found = bench_times(names or TIMED_POLICIES, trainings, draws, seed)
     else:
@@ -217,7 +219,7 @@ def download(
     Parameters
     ----------
     what
-        imdb: the paper's seven recorded curves. lcdb: LCDB 1.0 from PyPI, real runs of about 20
+        imdb: the paper's seven recorded curves. lcdb: LCDB 1.0 from PyPI, real runs of about 16
         learners on 181 data sets, the bench's set lcdb10 (68 MB are fetched).
     folder
         Folder to write to; LATEBLOOMER_DATA names it.

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from latebloomer._util.text import html_table
 from latebloomer.core.ledger import ANY, Plan
 from latebloomer.policies.base import Policy
+from latebloomer.policies.registry import label_of
 
 SHOWN = 12  # longer plans are cut in the middle when printed
 ADVISED_MIN_PULLS = (3, 2)  # what a plan that drops arms after one pull advises, if it can be paid
@@ -26,9 +27,9 @@ class Phase:
         else:
             who = "the last learner" if self.arms == 1 else f"{self.arms} learners"
             each = "" if self.arms == 1 else " each"
-            more = f", the first {self.more} of them to {self.upto + 1}" if self.more else ""
+            more = f", the first {self.more} of them to {self.upto + 1:,}" if self.more else ""
             what = f"train {who} to {counted(self.upto)}{each}{more}"
-        return f"{self.pulls:>9} pull{'s' if self.pulls != 1 else ' '}  {what}"
+        return f"{self.pulls:>9,} pull{'s' if self.pulls != 1 else ' '}  {what}"
 
 
 @dataclass(frozen=True)
@@ -96,7 +97,7 @@ class Description:
     def _repr_html_(self) -> str:
         """Return the phases for a notebook."""
         size = f"{self.arms} learners, {self.budget:,} pulls"
-        title = f"{self.policy!r}: {size}, compared at {self.horizon:,} pulls"
+        title = f"{label_of(self.policy)}: {size}, compared at {self.horizon:,} pulls"
         rows = [
             [str(j), str(one.arms or "any"), f"{one.upto:,}", f"{one.pulls:,}"]
             for j, one in enumerate(self.phases, 1)
@@ -118,11 +119,11 @@ class Description:
             shown.append("      after every sweep, learners that cannot win are dropped")
         spent = counted(self.budget - self.unspent)
         return "\n".join([
-            f"{self.policy!r}",
+            f"Policy: {label_of(self.policy)}",
             f"{self.arms} learners, a budget of {counted(self.budget)}, compared at "
             f"{counted(self.horizon)}",
             *shown,
-            f"total: {spent}, {self.unspent} left over",
+            f"total: {spent}, {self.unspent:,} left over",
             *self.outlook,
             self.advice,
         ])  # fmt: skip
@@ -131,10 +132,10 @@ class Description:
 def counted(pulls: int) -> str:
     """Return a number of pulls as text.
 
-    >>> counted(1), counted(30)
-    ('1 pull', '30 pulls')
+    >>> counted(1), counted(3000)
+    ('1 pull', '3,000 pulls')
     """
-    return f"{pulls} pull{'s' * (pulls != 1)}"
+    return f"{pulls:,} pull{'s' * (pulls != 1)}"
 
 
 def first_drop_text(after: str, dropped: int, arms: int) -> str:

@@ -110,7 +110,7 @@ class RoundRobinWindow(ByWindow):
 
 @dataclass(frozen=True)
 class SuccessiveRejects(ByAllSamples):
-    """Use the phases of `RisingSR`, but drop the worst mean over *all* samples.
+    """Use the phases of `r-sr`, but drop the worst mean over *all* samples.
 
     >>> SuccessiveRejects().plan(arms=3, budget=12)
     Plan(keep=array([3, 2, 1]), upto=array([ 3,  4, 12]))

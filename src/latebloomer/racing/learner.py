@@ -180,7 +180,7 @@ def entries_of(learners: Mapping[str, Given], seed: int) -> list[Entry]:
 
     >>> entries_of({"a": lambda: iter([0.5])}, seed=0)
     Traceback (most recent call last):
-    latebloomer.errors.SettingError: learners=['a'], but learners must be at least 2: with one ...
+    latebloomer.errors.SettingError: 1 learner was given, but a race needs at least 2.
     """
     need_learners(learners)
     first: dict[int, str] = {}
@@ -195,8 +195,9 @@ def entries_of(learners: Mapping[str, Given], seed: int) -> list[Entry]:
             )
         _need_learner(name, given)
         entries.append(Entry(name, given, seed_of(seed, name)))
-    require(len(learners) >= 2, "learners", list(learners), "at least 2",
-            "with one there is nothing to choose")  # fmt: skip
+    if len(learners) < 2:
+        count = "1 learner was" if learners else "0 learners were"
+        raise SettingError(f"{count} given, but a race needs at least 2.")
     return entries
 
 

@@ -61,9 +61,10 @@ class Settings:
     def __post_init__(self) -> None:
         if (self.budget is None) == (self.seconds is None):
             given = f"trainings={self.trainings}" if self.trainings else f"budget={self.budget}"
+            both = f"{given} and seconds={self.seconds} were both given."
             raise SettingError(
-                f"{given} and seconds={self.seconds}: give exactly one budget, trainings=3 (full "
-                "trainings), budget=2000 (pulls) or seconds=600 (time)"
+                f"{'No budget was given.' if self.budget is None else both} Give exactly one of "
+                "trainings=3 (full trainings), budget=2000 (pulls) and seconds=600 (time)."
             )
         check_share(self.winner_share)
         if self.score_range is not None:

@@ -72,8 +72,9 @@ def shares_of(
     steps: dict[str, Any] = dict(full_steps or {})
     unknown = [name for name in steps if name not in learners]
     if unknown:
-        known = listed(list(learners))
-        raise SettingError(f"full_steps names {listed(unknown)}, but the learners are {known}")
+        known, wrong = listed(list(learners)), listed(unknown)
+        said = f"full_steps names {wrong}, but the learners are {known}. Correct the name {wrong}."
+        raise SettingError(said)
     for name, given in learners.items():
         if name not in steps:
             steps[name] = _asked(Entry(name, given, seed_of(seed, name)))
@@ -81,15 +82,15 @@ def shares_of(
     if missing:
         raise SettingError(
             f"The length of a full training is unknown for {listed(missing)}. Give it in steps: "
-            f"full_steps={{{missing[0]!r}: 200}}, an attribute full_steps, or the decorator "
+            f"full_steps={dict.fromkeys(missing, 200)}, an attribute full_steps, or the decorator "
             "latebloomer.full_training(200)."
         )
     for name, value in steps.items():
-        _need_whole(f"full of {name!r}", value, "the number of steps in a full training")
+        _need_whole(f"full_steps of {name!r} is ", value, "steps")
     if pulls is None:
         shortest = min(steps.values())
         pulls = shortest if FEWEST <= shortest < PULLS else PULLS
-    _need_whole("pulls_per_training", pulls, "how many pulls make a full training")
+    _need_whole("pulls_per_training=", pulls, "pulls")
     return {name: Share(int(steps[name]), pulls) for name in learners}
 
 
@@ -112,9 +113,10 @@ def declared(given: Any) -> int | None:
     return None if described else value
 
 
-def _need_whole(name: str, value: Any, what: str) -> None:
-    whole = hasattr(value, "__index__") and not isinstance(value, bool)
-    require(whole and value >= 1, name, value, "an integer >= 1", f"it is {what}")
+def _need_whole(given: str, value: Any, what: str) -> None:
+    if not hasattr(value, "__index__") or isinstance(value, bool) or value < 1:
+        meaning = f"the number of {what} in a full training"
+        raise SettingError(f"{given}{value!r}, but it must be an integer >= 1: {meaning}.")
 
 
 def units_of(
@@ -175,26 +177,27 @@ def plan_in_words(plan: Description, rule: str, aside: int = 0, one: int | None 
     First drop: the lowest-ranked learner at 24 %. An improvement after its drop cannot be seen.
     """
     pulls = plan.budget + aside
-    budget = f"{pulls} pulls; learners are compared at {plan.horizon} pulls"
+    budget = f"{pulls:,} pulls; learners are compared at {plan.horizon:,} pulls"
     if one is not None:
         whole = pulls / one
         trained = f"{whole:g} full training{'s' * (whole != 1)}"
-        budget = f"{trained} = {pulls} pulls of 1/{one} training each"
+        budget = f"{trained} = {pulls:,} pulls of 1/{one} training each"
     said: list[str] = []
     for phase in plan.phases:
         unit = "" if said else " pulls" if one is None else " of their training"
-        which = f"the best {phase.arms}" if said else f"train all {phase.arms} learners"
+        every = "both" if phase.arms == 2 else f"all {phase.arms}"
+        which = f"the best {phase.arms}" if said else f"train {every} learners"
         text = f"{which} to {_level(phase.upto, one)}{unit}"
         if phase.arms is None:
-            text = f"{phase.pulls} pulls one by one, each to the learner with the highest estimate"
+            text = f"{phase.pulls:,} pulls one by one, each to the learner with the best estimate"
         said.append(text)
     if len(said) > SHOWN + 1:  # a single phase takes no more room than its count
         said = [*said[: SHOWN - 2], f"{len(said) - SHOWN} more phases", *said[-2:]]
     if plan.policy.decides_after_sweeps():
         said[-1] += ", dropping learners that cannot win after every sweep"
     if aside:
-        said.append(f"the winner for {aside} more pull{'s' * (aside != 1)}")
-    left = f"; {plan.unspent} pulls are left over" if plan.unspent else ""
+        said.append(f"the winner for {aside:,} more pull{'s' * (aside != 1)}")
+    left = f"; {plan.unspent:,} pulls are left over" if plan.unspent else ""
     lines = [
         f"Racing {plan.arms} learners with policy {rule}. Budget: {budget}.",
         f"Plan: {', then '.join(said)}{left}.",
@@ -214,7 +217,7 @@ def _level(pulls: int, one: int | None) -> str:
     ('23', '33 %', '25 %', '0.2 %')
     """
     if one is None:
-        return str(pulls)
+        return f"{pulls:,}"
     share = 100 * pulls / one
     return f"{share:.0f} %" if share >= 1 else f"{share:.1g} %"
 
@@ -242,7 +245,7 @@ def pull_in_words(shares: Mapping[str, Share]) -> list[str]:
     >>> steps = {"net": 3600, "sgd": 250, "tree": 5}
     >>> print(*pull_in_words({name: Share(full, 100) for name, full in steps.items()}), sep="\n")
     One pull is 2.5 steps for sgd (250 in total) and up to 36 steps for net (3600 in total).
-    tree has only 5 steps: pulls that add no step repeat the last score and take no training time.
+    tree has only 5 steps: pulls without a step repeat the last score at no cost.
     """
     said = []
     order = sorted(shares.items(), key=lambda item: item[1].full_steps)
@@ -252,10 +255,7 @@ def pull_in_words(shares: Mapping[str, Share]) -> list[str]:
         said.append(f"One pull is {each}.")
     few = [f"{name} has only {one.full_steps} steps" for name, one in order if one.repeats_scores]
     if few:
-        said.append(
-            f"{', '.join(few)}: pulls that add no step repeat the last score and take no "
-            "training time."
-        )
+        said.append(f"{', '.join(few)}: pulls without a step repeat the last score at no cost.")
     return said
 
 

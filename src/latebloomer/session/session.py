@@ -275,7 +275,7 @@ class Session:
 
     def _stop(self, event: session_events.Stopped) -> None:
         if event.final:
-            self._stopped = f"after {self.spent} of {self.budget} pulls: {event.why}"
+            self._stopped = f"after {self.spent:,} of {self.budget:,} pulls: {event.why}"
         self.budget = self.spent
         if self._selection is None:
             self.deciding_budget = self.spent
@@ -412,30 +412,31 @@ class Session:
     @property
     def reason(self) -> str:
         """Why the session is over, or how much of the budget is left."""
-        left, of = self.budget - self.spent, f"of {self.budget} pulls"
+        left = self.budget - self.spent
+        of = f"{left:,} of {self.budget:,} pulls"
         if self.selection_pending:
-            return f"the policy has decided; {left} {of} are left to train the winner"
+            return f"the policy has decided; {of} are left to train the winner"
         if not self.over:
             kept = 0 if self._selection is not None else self.budget - self.deciding_budget
-            return f"{left} {of} left" + (f", {kept} of them for the winner" if kept else "")
+            return f"{of} left" + (f", {kept:,} of them for the winner" if kept else "")
         if self._stopped is not None:
             return f"stopped {self._stopped}"
         if left == 0:
             only = "the only pull of the budget is spent"
-            many = f"all {self.budget} pulls of the budget are spent"
+            many = f"all {self.budget:,} pulls of the budget are spent"
             return only if self.budget == 1 else many
+        reached = f"has reached the horizon of {self.horizon:,} pulls"
         if self._selection is not None:
             name, gone = self.names[self._selection.arm], self._selection.arm in self._exits
-            why = "takes no more pulls" if gone else f"is at the horizon of {self.horizon} pulls"
-            return f"{name} {why}; {left} {of} are not spent"
-        if not self.trainable:
-            best, why = self._best(), "no arm that takes pulls remains"
+            why = f"{name} {'takes no more pulls' if gone else reached}"
+        elif not self.trainable:
+            best, why = self._best(), "no learner that takes pulls remains"
             if best != OVER and self._was_dropped(best):
-                why = f"every remaining arm failed, so {self.names[best]}, dropped before, is kept"
-            return f"{why}; {left} {of} are not spent"
-        at_end = all(self._pulls[i] >= self.horizon for i in self.racing)
-        end = f"every remaining arm is at the horizon of {self.horizon} pulls"
-        return f"{end if at_end else 'the plan is complete'}; {left} {of} are not needed"
+                why = f"all remaining learners failed; {self.names[best]}, dropped before, is kept"
+        else:
+            at_end = all(self._pulls[i] >= self.horizon for i in self.racing)
+            why = f"every remaining learner {reached}" if at_end else "the plan is complete"
+        return f"{why}; {of} are left over"
 
     @property
     def spent(self) -> int:

@@ -121,7 +121,7 @@ class Certificate:
 
         Arms in `repeats` repeat rewards. A bound that is not `within` two rewards says nothing.
         """
-        rival, shape, at = self.rival(arm), shape_of(self.maximize), f"at {self.horizon} pulls"
+        rival, shape, at = self.rival(arm), shape_of(self.maximize), f"at {self.horizon:,} pulls"
         if self.contradicted:
             doubted = ", ".join(names[i] for i in self.contradicted)
             doubt = f"the scores of {doubted} contradict the assumptions (curves that {shape})"
@@ -130,29 +130,28 @@ class Certificate:
             return f"not certified: no other learner is left to compare {names[arm]} with", ""
         failed = " and ".join(names[i] for i in sorted(self.lost))
         without = f"; {failed} failed and cannot be kept" if failed else ""
-        known = "as estimated" if self.noise_estimated else "as given"
-        conditions = (
-            f"with probability {1 - self.delta:g} if curves {shape} and the noise level is "
-            f"{self.noise:.3g}, {known}{without}"
-        )
+        known = f"{self.noise:.3g}, as {'estimated' if self.noise_estimated else 'given'}"
+        conditions = f"if curves {shape} and the noise level is {known}{without}"
         sure, reach = float(self.lower[arm]), float(self.upper[rival])
+        share = f"{100 * (1 - self.delta):g} %"
         if sure > reach:
             lead = f"at least {sure - reach:.4g} ahead of {names[rival]}"
-            return f"certified: {names[arm]} is best {at}, {lead}", conditions
+            best = f"{names[arm]} is best {at}, {lead}"
+            return f"certified with {share} probability: {best}", conditions
         few = [i for i, bound in ((arm, sure), (rival, reach)) if math.isinf(bound)]
         if few and few[0] in repeats:
             why = f"pulls of {names[few[0]]} repeat scores, so their noise is unknown"
         elif few:
-            why = f"{names[few[0]]} has too few pulls to say anything about {self.horizon} pulls"
+            why = f"{names[few[0]]} has too few pulls to say anything about {self.horizon:,} pulls"
         elif reach > within[1]:
-            limit = "no limit is known for this score; pass score_range=(0, 1)"
+            limit = "no limit is known for this score; set score_range of the race or its learners"
             why = f"nothing bounds {names[rival]} {at}, as {limit}"
         else:
-            sign, share = 1 if self.maximize else -1, 100 * (1 - self.delta)
+            sign = 1 if self.maximize else -1
             could = f"{names[rival]} could still reach {sign * reach:.4g} {at}"
             only = f", while {names[arm]} is only guaranteed {sign * sure:.4g}"
             only = only if sure >= within[0] else ""
-            why = f"within its {share:g} % bounds, {could}{only}"
+            why = f"within its {share} bounds, {could}{only}"
         return f"not certified: {why}", conditions
 
 

@@ -242,10 +242,12 @@ class SearchRace:
         costs = ["the refit of the winner"] * self._refit_is_inside + self.in_one_step
         if trainings is None:
             trainings = len(costs) + (max(LEAST, others / 2) if others else 0)
-        errors.need_number("trainings", trainings)
+        errors.need_in("trainings", trainings, "(0, inf)", "it is the budget, in full trainings")
         left = trainings - len(costs)
         if left < 0 or (others and not left > 0):
-            reserved = f"one full training each is reserved for {', '.join(costs)}"
+            *rest, last = costs
+            several = f"{', '.join(rest)} and {last} take one full training each"
+            reserved = several if rest else f"{last} takes one full training"
             needed = f"{'more than ' * bool(others)}{len(costs)}"
             raise _nothing_left(f"trainings={trainings:g}", reserved, needed)
         return float(left + whole / self.pulls_per_training)

@@ -136,7 +136,7 @@ def arm_in_turn(ledger: Ledger, horizon: int, seed: int, run: int) -> int:
 
 @dataclass(frozen=True)
 class Hybrid(TurnPolicy):
-    r"""Follow the highest straight line until one arm clearly wins; at half-time change to PTRR.
+    r"""Follow the highest straight line until one arm clearly wins; at half-time change to ptrr.
 
     On concave curves without noise an arm ends between its latest reward and the line through its
     latest two:

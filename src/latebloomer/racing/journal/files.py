@@ -22,7 +22,7 @@ from latebloomer.session.events import Created, Event, ScoreReported
 
 PAGE_BYTES = 1024  # a pull writes the whole page that it is on: 15.5 -> 11.5 µs of SQLite's 4096
 LOCK_SECONDS = 0.2  # to wait for other processes that only check whether a lock is held
-CANNOT_WRITE = "Choose another folder with journal=..., or race without a journal: journal=None."
+CANNOT_WRITE = "Choose another folder with journal=, or keep no journal with journal=None."
 
 
 class Blank(JournalError):
@@ -95,7 +95,7 @@ def _make_way(file: Path) -> None:
         f"Journal {near(file)} already holds {'a finished' if over else 'an unfinished'} race of "
         f"{found.pulls} pulls and will not be overwritten. Use {schema.resume_call(file)} or "
         f'if_exists="resume" to {"get its verdict" if over else "continue it"}, if_exists="new" '
-        "for a new file next to it, or another journal=."
+        "for a new file next to it, or another file with journal=."
     )
 
 
@@ -208,15 +208,13 @@ def need_journal(file: Path) -> None:
             (application,) = db.execute("PRAGMA application_id").fetchone()
             (version,) = db.execute("PRAGMA user_version").fetchone()
     except sqlite3.OperationalError as error:
-        raise JournalError(
-            f"Journal {near(file)} cannot be read ({error}). Check its permissions."
-        ) from None  # it is not damaged
+        said = f"Journal {near(file)} cannot be read ({error}). Check its permissions."
+        raise JournalError(said) from None  # it is not damaged
     except sqlite3.DatabaseError:
         application = version = 0
     if application != schema.APPLICATION:
-        raise NotAJournal(
-            f"{near(file)} is not a journal: another program wrote it. Check the path."
-        )
+        said = f"{near(file)} is not a journal: another program wrote it. Check the path."
+        raise NotAJournal(said)
     if version != schema.VERSION:
         old = version < schema.VERSION
         way = "Start a new race in another file." if old else "Upgrade latebloomer."
@@ -346,10 +344,8 @@ def take_lock(file: Path) -> sqlite3.Connection:
     holder = "another process"
     with suppress(JournalError):
         holder = glance(file).process or holder
-    raise JournalInUse(
-        f"Journal {near(file)} is in use by {holder}. Wait for it, stop it, or give this race "
-        "another file with journal=."
-    )
+    advice = "Wait for it, stop it, or use another journal."
+    raise JournalInUse(f"Journal {near(file)} is in use by {holder}. {advice}")
 
 
 class Repaired(NamedTuple):
@@ -388,9 +384,8 @@ def _copy(entries: list[Entry], file: Path) -> None:
         except (sqlite3.Error, OSError) as error:
             remove(draft)
             Path(f"{file}.lock").unlink(missing_ok=True)
-            raise JournalError(
-                f"{near(file)} cannot be written ({error}). Make room, or give another file."
-            ) from error
+            said = f"{near(file)} cannot be written ({error}). Make room, or give another file."
+            raise JournalError(said) from error
 
 
 def rescue(lost: EventLog, events: Iterable[Event]) -> SqliteLog:

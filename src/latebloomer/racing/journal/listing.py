@@ -192,9 +192,8 @@ def _new_names(journal: Place) -> Iterator[Path]:
     try:
         folder = make_folder(Path(journal))
     except errors.OutputError as error:
-        raise errors.JournalError(
-            f"journal={os.fspath(journal)!r}: {error}. {files.CANNOT_WRITE}"
-        ) from error
+        said = f"No journal can be written in {Path(journal)} ({os.strerror(error.errno or 0)})."
+        raise errors.JournalError(f"{said} {files.CANNOT_WRITE}") from error
     for _ in range(1000):
         words = secrets.choice(ADJECTIVES), secrets.choice(NOUNS)
         yield folder / f"{datetime.now():%Y-%m-%d-%H%M}-{'-'.join(words)}.db"

@@ -13,7 +13,6 @@ from latebloomer.core.statistics import pooled_noise
 from latebloomer.errors import LearnerError
 from latebloomer.policies.plan_text import counted
 from latebloomer.racing.checkpoints.saved_states import SavedStates
-from latebloomer.racing.journal.journal import resume_call
 from latebloomer.racing.learner import Entry, trained
 from latebloomer.racing.progress import print_aside
 from latebloomer.racing.race_state import RaceState
@@ -167,7 +166,7 @@ def load_learner(race: RaceState, entries: list[Entry], states: SavedStates, nam
 # --- warnings ---
 
 CLOSE = 0.05  # a time-based race ends within this share of its time, if pulls are shorter
-NO_BOUND = "No bound of the policy is claimed, and the certificate covers all counts of pulls"
+NO_BOUND = "After an extension only the certificate still applies, not the policy's error bound"
 COSTLY = 1.0  # no cost warning below this many seconds of training in total
 HALF = 0.5  # of the time, taken by one learner
 TENFOLD = 10.0  # between the shortest pull and the longest
@@ -180,7 +179,8 @@ def warnings_of(race: RaceState) -> Iterator[str]:
     session, names = race.session, race.session.names
     for note in race.notes:
         said = events.in_words(note, names.__getitem__)
-        yield f"{said} {NO_BOUND}" if isinstance(note, events.Extended) else said
+        if getattr(note, "how", "") != events.FINISHED:  # which its row in the verdict says
+            yield f"{said} {NO_BOUND}" if isinstance(note, events.Extended) else said
     lost = {arm for arm, left in race.departures.items() if left.how == events.FAILED}
     kinds = {(one.arm, one.n, one.kind == events.INTERRUPTED) for one in race.failures}
     for arm, n, ended in sorted(kinds):
@@ -266,17 +266,16 @@ MOST_PULLS = 20_000  # of an extended race that is run to see which learners it 
 
 
 def resume_advice(race: RaceState, journal: Path | None, other: LearnerView) -> str:
-    """Return the call that trains another learner further; empty if its plan would not."""
+    """Return which budget trains another learner further; empty if its plan would not."""
     session, settings = race.session, race.settings
     if journal is None or settings.seconds is not None or not other.left_at:
         return ""
     one = settings.pulls_per_training if settings.trainings is not None else None
     budget = session.budget + (one or session.budget)  # one more full training, or as much again
-    more = f"budget={budget}" if one is None else f"trainings={budget / one:g}"
+    total = f"{budget:,} pulls" if one is None else f"{budget / one:g} full trainings"
     if not _would_train(session, other.arm, budget):
         return ""
-    call = resume_call(journal).removesuffix(")")
-    return f"Train {other.name} further with {call}, {more})."
+    return f"Resume with a total budget of {total} to train {other.name} further."
 
 
 def _would_train(session: Session, arm: int, budget: int) -> bool:

@@ -386,7 +386,7 @@ def _not_shown(verdict: Verdict, learners: int) -> list[str]:
     left = [f"{count} {what}{'s' * (count > 1)}" for what, count in counts.items() if count > 0]
     if not left:
         return _journal(verdict)
-    where = "print(verdict.details())"
+    where = "details() of this verdict"
     if verdict.journal is not None:
         where = shlex.join(["latebloomer", "show", "--verbose", near(Path(verdict.journal))])
     return [f"Not shown: {', '.join(left)}. See {where}"]
@@ -435,9 +435,12 @@ def explanation(verdict: Verdict) -> list[str]:
     best, other = verdict[verdict.name], highest(verdict)
     if other.leads:
         return []
-    when = "when it was dropped" if other.left_at else "but was not selected"
     at = f" at {other.trained}" if other.trained != best.trained else ""
     numbers = f"{other.score:.4g}"
+    if not (other.left_at or verdict.selected.final):
+        leads = f"{best.name} leads by estimate ({best.estimate:.4g} versus {other.estimate:.4g})"
+        return [f"{other.name} has a better score ({numbers}{at}), but {leads}."]
+    when = "when it was dropped" if other.left_at else "but was not selected"
     if other.forecast is not None and other.forecast.trust:
         numbers += f", forecast {other.forecast.score:.4g}"
     text = f"{other.name} scored better {when}{at}: {numbers}.{_why(verdict, best, other)}"
