@@ -107,7 +107,7 @@ def test_plan_shows_what_a_race_would_do():
     size = ("plan", "--learners", 4, "--budget", 40)
     said = run_cli(*size).output
     planned = str(DEFAULT.describe(4, 40)).replace("\n", ", chosen by auto\n", 1)
-    assert said.startswith(planned + "\nMore than 4 workers will not")
+    assert said.startswith(planned + "\nUp to 4 workers can train")
     assert "foresight, c" in run_cli(*size, "--horizon", 20, "--policy", "auto").output
     words = ("plan", "--learners", 64, "--budget", 200, "--horizon", 50)
     assert "learners are dropped after one pull" in run_cli(*words).output

@@ -83,7 +83,7 @@ def test_processes_at_once_get_names_of_their_own(tmp_path):
 
 def test_where_no_folder_can_be_made_it_is_said(tmp_path):
     (tmp_path / "races").write_text("a file")
-    with pytest.raises(JournalError, match=r"journal='races/': the folder .*journal=None"):
+    with pytest.raises(JournalError, match=r"No journal can be written in races .*journal=None"):
         run()
     assert (tmp_path / "races").read_text() == "a file"
 

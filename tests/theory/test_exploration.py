@@ -203,7 +203,7 @@ def test_the_polynomial_regret_bound_is_never_below_the_one_from_the_curves(beta
 
 def test_bad_input_is_named():
     flat = [[1.0] * 9, [0.0] * 9]
-    with pytest.raises(SettingError, match=r"in \(0, 0.5\)"):
+    with pytest.raises(SettingError, match=r"above 0 and below 0.5"):
         theory.exploration_limit(flat, 9, 0.1, 0.5)
     with pytest.raises(SettingError, match="no curve has a pull 0"):
         rising_ucbe.simple_regret_bound(flat, 9, 1.0, 0.1)
