@@ -163,3 +163,11 @@ def test_a_race_without_a_pull_says_so(tmp_path, events):
         list(follow(tmp_path / "race.db"))
     with pytest.raises(JournalError, match="There is no journal"):
         list(follow(tmp_path / "none.db"))
+
+
+def test_learners_that_were_added_are_listed(tmp_path):
+    run(tmp_path / "race.db")
+    learners = LEARNERS | {"new": rising(0.8)}
+    resume(tmp_path / "race.db", learners, budget=90, progress=False)
+    (listed,) = list_races(tmp_path)
+    assert listed.learners == tuple(learners)

@@ -129,6 +129,7 @@ class Glance(NamedTuple):
     """What a journal says of its race before any row is checked."""
 
     created: Created
+    learners: tuple[str, ...]  # with those that were added
     pulls: int
     verdict: Mapping[str, Any] | None  # of a finished race
     failed: bool  # whether every learner has failed
@@ -158,11 +159,13 @@ def _glance(log: SqliteLog) -> Glance:
         "SELECT count(DISTINCT arm) FROM events WHERE kind = 'LearnerLeft' AND "
         "json_extract(data, '$.how') = 'failed'"
     )
-    (learners,) = log.query("SELECT count(*) FROM arms")
+    (names,) = log.query("SELECT json_group_array(name) FROM (SELECT * FROM arms ORDER BY arm)")
+    learners = tuple(map(str, json.loads(names)))
     (process,) = log.query(f"SELECT json_extract(data, '$.process') {data}", "Began") or ("",)
     (durability,) = log.query("SELECT durability FROM tail")
     verdict = json.loads(decided)["summary"] if decided and not since else None
-    return Glance(created, pulls, verdict, failed == learners, process, durability)
+    over = failed == len(learners)
+    return Glance(created, learners, pulls, verdict, over, process, durability)
 
 
 def _damage(file: Path, error: Exception) -> JournalError:

@@ -70,7 +70,7 @@ def listed_race(path: Path) -> ListedRace | None:
     verdict, settings = found.verdict or {}, found.created.settings
     state = FINISHED if verdict else ALL_FAILED if found.failed else running_or_interrupted(path)
     return ListedRace(
-        str(path), state, *sizes, tuple(map(str, found.created.names)), found.pulls,
+        str(path), state, *sizes, found.learners, found.pulls,
         settings.get("budget"), settings.get("seconds"), verdict.get("name"),
         verdict.get("score"), bool(verdict.get("certified")),
     )  # fmt: skip
