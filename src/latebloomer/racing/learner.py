@@ -271,10 +271,8 @@ def as_score(value: Any) -> float:
     try:
         return inputs.as_score(value)
     except RewardError:
-        finite = f"a finite number of at most {LARGEST:g}"
-        raise LearnerError(
-            f"pull() returned {brief(value)}, but a score must be {finite}"
-        ) from None
+        needed = f"a finite number of at most {LARGEST:g}: check the metric"
+        raise LearnerError(f"the score is {brief(value)}, but it must be {needed}") from None
 
 
 def evaluation(learner: Any) -> float | None:
