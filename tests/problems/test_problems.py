@@ -309,7 +309,6 @@ def test_a_problem_draws_what_the_kernel_draws():
 KINDS = {
     "Gaussian": (Gaussian(0.3), 0.4, stats.norm(0.4, 0.3)),
     "Uniform": (Uniform(0.3), 0.4, stats.uniform(0.1, 0.6)),
-    "Uniform of sd": (Uniform.of_sd(0.2), 0.4, stats.uniform(0.4 - 0.2 * 3**0.5, 0.4 * 3**0.5)),
     "StudentT": (StudentT(5, 0.3), 0.4, stats.t(5, 0.4, 0.3)),
     "StudentT, heavy": (StudentT(1.5, 0.3), 0.4, stats.t(1.5, 0.4, 0.3)),
     "StudentT, light": (StudentT(1e6, 0.3), 0.4, stats.t(1e6, 0.4, 0.3)),
@@ -358,14 +357,6 @@ def test_bernoulli_means_outside_0_to_1_are_refused():
     assert grows.means(10).max() < 1
     with pytest.raises(CurveError, match="the probability of a reward of 1"):
         grows.means(20)
-
-
-def test_noise_knows_its_sub_gaussian_constant():
-    assert Gaussian((0.1, 0.2)).sigma(2).tolist() == [0.1, 0.2]
-    assert Bernoulli().sigma(2).tolist() == [0.5, 0.5]
-    assert Uniform(0.3).sigma(1).tolist() == [0.3]
-    assert StudentT(3, (0.0, 1.0)).sigma(2).tolist() == [0.0, math.inf]
-    assert Noiseless().sigma(3).tolist() == [0.0] * 3
 
 
 addresses = st.tuples(
