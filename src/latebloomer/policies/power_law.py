@@ -43,6 +43,7 @@ class PowerLawPolicy(Policy):
     largest_alpha: float = 1.0  # U of [Cella21], a bound on every alpha
     width_scale: float = 1.0  # factor of the confidence width, which is 24 to 257 on losses <= 1
 
+    cites: ClassVar[tuple[str, ...]] = ("Cella21",)
     remember = staticmethod(remember_levels)
     _examples = ({}, {"width_scale": 1e-4})
 
@@ -164,7 +165,6 @@ class ExploreThenCommit(PowerLawPolicy):
     """
 
     name: ClassVar[str] = "etc"
-    cites: ClassVar[tuple[str, ...]] = ("Cella21",)
 
     @kernel
     def after_sweep(self: Any, ledger: Ledger, budget: int, horizon: int) -> None:
@@ -211,7 +211,6 @@ class RestSure(PowerLawPolicy):
     """
 
     name: ClassVar[str] = "rest-sure"
-    cites: ClassVar[tuple[str, ...]] = ("Cella21",)
 
     @kernel
     def after_sweep(self: Any, ledger: Ledger, budget: int, horizon: int) -> None:
