@@ -106,7 +106,7 @@ def test_a_race_goes_on_with_what_auto_began_and_a_policy_that_was_named_is_not_
 def test_plan_shows_what_a_race_would_do():
     size = ("plan", "--learners", 4, "--budget", 40)
     said = run_cli(*size).output
-    assert said.startswith(str(DEFAULT.describe(4, 40)) + "\nMore than 4 workers will not")
+    assert said.startswith(str(DEFAULT.describe(4, 40)) + "\nUp to 4 workers can train at")
     assert run_cli(*size, "--horizon", 20, "--policy", "auto").output.startswith(repr(DEFAULT))
     words = ("plan", "--learners", 64, "--budget", 200, "--horizon", 50)
     assert "learners are dropped after one pull" in run_cli(*words).output
