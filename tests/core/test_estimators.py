@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from latebloomer.core.estimators import (
     FIRST_BLOCK,
     PrefixSums,
-    exploration_bonus,
     follow,
     newest_bend,
     projected_mean,
@@ -69,18 +68,6 @@ def test_the_papers_recurrences_give_the_same_estimates(rewards, window, horizon
         assert sums.a / sums.h == pytest.approx(recent_mean(ledger, 0, h), abs=1e-12)
         expected = projected_mean(ledger, 0, h, horizon)
         assert projected_mean_of(sums, horizon) == pytest.approx(expected, abs=1e-9)
-
-
-def test_estimators_of_eight_rewards_worked_by_hand():
-    # n = 8, eps = 1/4, so h = 2: the window holds .7 and .8, the one before it .5 and .6.
-    ledger = told([0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8])
-    h = window_length(0.25, 8)
-    assert h == 2
-    assert recent_mean(ledger, 0, h) == pytest.approx(0.75)
-    # Each rise is .2 / 4 = .05 per step left: .75 + (100-7) * .05 + (100-8) * .05 = 10.
-    assert projected_mean(ledger, 0, h, 100) == pytest.approx(10.0)
-    # (T - n + h - 1) sqrt(a / h^3) = (1000 - 40 + 10 - 1) sqrt(40 / 1000) = 969 * .2
-    assert exploration_bonus(n=40, h=10, horizon=1000, exploration=40.0) == pytest.approx(193.8)
 
 
 @given(st.lists(st.floats(0, 1), min_size=8, max_size=60), st.data())

@@ -121,12 +121,6 @@ def test_a_batch_holds_the_single_draws(address, count):
     assert out.tolist() == again.tolist() == singles
 
 
-def test_long_batches_hold_the_single_draws(seed):
-    one = compiled["normal"]
-    singles = [one(key(seed), 3, 5, pull) for pull in range(100_000)]
-    assert np.array_equal(draws(100_000, seed, run=3, stream=5), singles)
-
-
 # The distribution is the Gaussian one.
 
 

@@ -93,50 +93,14 @@ def test_mcnemar_of_millions_and_paired_shares_worked_by_hand():
     assert paired_share(2, 12, 100) == pytest.approx((-0.1, -found.high, -found.low))
 
 
-def covers(interval, truth):
-    return interval.low <= truth <= interval.high
-
-
-def least_covered(claim, tries):
-    """A true claim is below this once in a million."""
-    return stats.binom.ppf(1e-6, tries, claim)
-
-
-@pytest.mark.parametrize(("p", "claim"), [(0.2, 0.945), (0.02, 0.93), (0.002, 0.93)])
-def test_error_intervals_cover(p, claim):
-    # claims are the exact coverages at n = 1000, rounded down: Wilson's are near 95 %, not above
-    counts = np.arange(1001)
-    inside = np.array([covers(share(int(k), 1000), p) for k in counts])
-    assert stats.binom.pmf(counts, 1000, p) @ inside >= claim
-
-
 @pytest.mark.parametrize(("b", "c"), [(0.1, 0.05), (0.01, 0.01), (0.003, 0.0)])
 def test_paired_intervals_cover(rng, b, c):
     n, tries = 1000, 20_000
     counts = rng.multinomial(n, [b, c, 1 - b - c], tries)
     found = [paired_share(int(x), int(y), n) for x, y, _ in counts]
     assert all(-1 <= one.low <= one.value <= one.high <= 1 for one in found)
-    inside = sum(covers(interval, b - c) for interval in found)
-    assert inside >= least_covered(0.94, tries)
-
-
-def test_regret_intervals_cover(rng):
-    # regrets as they come: 0.02 where right (90 %), around 0.3 where wrong
-    n, tries, unit = 400, 5000, 2**20
-    wrong = rng.random((tries, n)) < 0.1
-    numbers = np.where(wrong, rng.integers(250_000, 350_000, (tries, n)), unit // 50)
-    truth = 0.9 * (unit // 50) + 0.1 * 299_999.5
-    sums, squares = numbers.sum(axis=1).tolist(), (numbers**2).sum(axis=1).tolist()
-    inside = sum(covers(mean(s, q, n), truth) for s, q in zip(sums, squares, strict=True))
-    assert inside >= least_covered(0.935, tries)
-
-
-def test_mcnemar_raises_no_more_false_alarms_than_it_says(rng):
-    n, tries = 500, 20_000
-    counts = rng.multinomial(n, [0.05, 0.05, 0.9], tries)
-    alarms = sum(mcnemar(int(b), int(c)) <= 0.05 for b, c, _ in counts)
-    limit = stats.binom.isf(1e-6, tries, 0.05)
-    assert alarms <= limit, f"{alarms} of {tries}; 5 % would give more than {limit} once in 10^6"
+    inside = sum(one.low <= b - c <= one.high for one in found)
+    assert inside >= stats.binom.ppf(1e-6, tries, 0.94)  # a true claim fails once in a million
 
 
 def test_pooled_second_differences_estimate_the_noise(rng):

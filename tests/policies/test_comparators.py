@@ -10,22 +10,12 @@ from latebloomer.core.ledger import PULLS, RACERS
 from latebloomer.core.moves import lists_for
 from latebloomer.errors import BudgetError
 from latebloomer.policies.power_law import drop_dominated
-from latebloomer.policies.registry import label_of, make_policy, title
+from latebloomer.policies.registry import make_policy
 from latebloomer.policies.related.power_thresholds import PTRR, Hybrid
 from latebloomer.policies.related.tuner_rules import IEpoch, MaxUCB, RisingBandits
 from latebloomer.policies.rungs import ASHA, Hyperband, deal
 from latebloomer.problems import problem
 from latebloomer.racing.verdict import history
-
-
-def test_they_are_asked_for_by_the_names_of_their_papers():
-    assert make_policy("i-epoch:i=3") == IEpoch(i=3)
-    assert make_policy("rising-bandits:span=5") == RisingBandits(span=5)
-    assert label_of(MaxUCB(alpha=1)) == "max-ucb:alpha=1"
-    assert make_policy("ptrr:alpha=0.5,best=0.8") == PTRR(alpha=0.5, best=0.8)
-    assert [title(name) for name in ("i-epoch", "max-ucb", "ptrr", "hybrid")] == [
-        "i-Epoch", "MaxUCB", "PTRR", "Hybrid",
-    ]  # fmt: skip
 
 
 def test_i_epoch_looks_once_and_stays():

@@ -3,7 +3,6 @@
 Statistical tests state the rate at which a correct library would fail them.
 """
 
-import csv
 import math
 import os
 import sys
@@ -42,28 +41,10 @@ def data_file(*parts):
 # The paper's settings.
 
 
-def test_the_settings_have_the_papers_noise_and_changes():
-    # 188 is an exact tie, which the lower index wins
-    a = paper_a()
-    assert a.changes(3200) == ((1, 2), (70, 1), (188, 0))
-    assert [a.best(horizon) for horizon in (69, 70, 187, 188)] == [2, 1, 1, 0]
-    assert a.gaps(188)[1] == pytest.approx(0, abs=1e-15)
-    # 0.004 n = 0.47 n / (n + 10) at n = 107.5; n / 400 = 0.7 at n = 280
-    assert paper_b().changes(3200) == ((1, 1), (108, 2), (280, 0))
-    for setting in (a, paper_b()):
-        assert setting.noise == Gaussian(0.01)
-        assert setting.check(3200).assumption_1
-
-
-@pytest.mark.parametrize(("name", "figure"), [("paper-a", "exp1_arms"), ("paper-b", "exp2_arms")])
-def test_curves_are_those_of_the_published_figures(name, figure):
-    with data_file("reference", "figures", f"{figure}.csv").open() as file:
-        rows = list(csv.DictReader(file))
-    means = problem(name).means(1 + int(max(float(row["T"]) for row in rows)))
-    for row in rows:
-        arm, n = int(row["algorithm"].split()[1]) - 1, int(float(row["T"]))
-        if n > 0:  # mu(0) is no pull's mean
-            assert means[arm, n - 1] == pytest.approx(float(row["mean"]), abs=1e-12)
+@pytest.mark.parametrize("setting", [paper_a(), paper_b()])
+def test_the_settings_have_the_papers_noise_and_rise_concavely(setting):
+    assert setting.noise == Gaussian(0.01)
+    assert setting.check(3200).assumption_1
 
 
 def test_imdb_holds_the_seven_recorded_curves():
@@ -309,7 +290,6 @@ def test_a_problem_draws_what_the_kernel_draws():
 KINDS = {
     "Gaussian": (Gaussian(0.3), 0.4, stats.norm(0.4, 0.3)),
     "Uniform": (Uniform(0.3), 0.4, stats.uniform(0.1, 0.6)),
-    "Uniform of sd": (Uniform.of_sd(0.2), 0.4, stats.uniform(0.4 - 0.2 * 3**0.5, 0.4 * 3**0.5)),
     "StudentT": (StudentT(5, 0.3), 0.4, stats.t(5, 0.4, 0.3)),
     "StudentT, heavy": (StudentT(1.5, 0.3), 0.4, stats.t(1.5, 0.4, 0.3)),
     "StudentT, light": (StudentT(1e6, 0.3), 0.4, stats.t(1e6, 0.4, 0.3)),
@@ -358,14 +338,6 @@ def test_bernoulli_means_outside_0_to_1_are_refused():
     assert grows.means(10).max() < 1
     with pytest.raises(CurveError, match="the probability of a reward of 1"):
         grows.means(20)
-
-
-def test_noise_knows_its_sub_gaussian_constant():
-    assert Gaussian((0.1, 0.2)).sigma(2).tolist() == [0.1, 0.2]
-    assert Bernoulli().sigma(2).tolist() == [0.5, 0.5]
-    assert Uniform(0.3).sigma(1).tolist() == [0.3]
-    assert StudentT(3, (0.0, 1.0)).sigma(2).tolist() == [0.0, math.inf]
-    assert Noiseless().sigma(3).tolist() == [0.0] * 3
 
 
 addresses = st.tuples(

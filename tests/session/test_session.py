@@ -613,26 +613,6 @@ def test_an_index_policy_pulls_the_highest_bound_of_all_arms(arms, horizon, rng)
     assert session.spent == min(4, horizon) * arms
 
 
-def rising(arm: int, n: int) -> float:
-    """Concave rising curves that cross: the higher the slower."""
-    return (0.3 + 0.2 * arm) * (1 - (1 + n / (5 + 10 * arm)) ** -0.7)
-
-
-@one_of_each
-@pytest.mark.parametrize("horizon", [50, 200, 900])
-def test_certificates_hold_the_truth_where_the_rewards_are_the_means(policy, horizon):
-    session = Session(policy, arms=3, budget=200, horizon=horizon)
-    play(session, rising)
-    truth = [rising(arm, horizon) for arm in range(3)]
-    for noise in (0.0, 0.02):
-        found = session.certificate(noise=noise)
-        assert (found.horizon, found.noise, found.noise_estimated) == (horizon, noise, False)
-        for arm in range(3):
-            assert found.lower[arm] <= truth[arm] + 1e-12
-            assert found.upper[arm] >= truth[arm] - 1e-12
-            assert (found.upper[arm] < inf) == (session.pulls[arm] >= 3)
-
-
 def test_a_certificate_uses_the_window_of_the_policy_and_needs_rewards_to_estimate_noise():
     rewards = [(0.1, 0.2)[arm] * n**0.5 for n in range(1, 31) for arm in (0, 1)]
     empty, lower = Session("rr", arms=2, budget=20), {}

@@ -136,11 +136,7 @@ def test_a_pair_counts_only_the_runs_that_both_played():
     assert found.compare("sh", "r-sr").rows[0]["runs"] == 30
 
 
-def test_what_is_missing_can_be_asked_and_what_is_in_both_is_refused():
-    found = results(0, 20) + results(50, 60)
-    assert found.missing("sh", 100, 80) == ((20, 50), (60, 80))
-    assert found.missing("sh", 100, 10) == ()
-    assert found.missing("rr", 100, 10) == found.missing("sh", 7, 10) == ((0, 10),)
+def test_a_run_that_is_in_both_is_refused():
     with pytest.raises(ResultsError, match="r-sr at budget 100: both have the runs 5 to 9"):
         results(0, 10) + results(5, 15)
 

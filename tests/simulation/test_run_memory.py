@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from counted import quiet, under_the_simulator
 
-from latebloomer import Problem, RisingSR
+from latebloomer import Problem
 from latebloomer._util import memory
 from latebloomer._util.memory import FreeMemory
 from latebloomer.errors import ChunkError, SettingError
@@ -194,14 +194,3 @@ def test_no_run_pulls_an_arm_further_than_there_is_room(policy, arms, budget, ho
     made = experiment_of(crowd, given, budget, horizon, 0, "pulls", "python")
     _, pulls = local_runs.play_chunk(made, local_runs.players_of(made, 1), 0, 20)
     assert pulls.max() <= most_pulls(policy, arms, budget, horizon) <= min(budget, horizon)
-
-
-def test_the_most_pulls_worked_by_hand():
-    # 3 arms to 3 pulls, 2 to 4, and the last arm has the 3 pulls that are left of 12
-    assert RisingSR().plan(3, 12).upto.tolist() == [3, 4, 12]
-    assert most_pulls(RisingSR(), 3, 12, 12) == 5
-    # 10 pulls for 4 arms: two of them have a third one
-    assert most_pulls(make_policy("rr"), 4, 10, 10) == 3
-    # who competes for every pull, or may be committed to, can have all of them
-    for name in ("r-ucbe", "etc", "asha"):
-        assert most_pulls(make_policy(name), 4, 100, 60) == 60

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from latebloomer import theory
 from latebloomer.errors import BudgetError, CurveError, SettingError
-from latebloomer.problems import problem
+from latebloomer.problems import lower_bound, problem
 from latebloomer.theory.complexity import need
 
 betas = st.floats(1.05, 4)
@@ -104,8 +104,8 @@ def test_constants_at_the_edges():
 )
 def test_lower_bound_instances_satisfy_both_assumptions(g, beta, length, data):
     """With c = beta - 1, for nu and every nu^(i) [Mussi24, proof of Thm 3]."""
-    better = data.draw(st.none() | st.integers(0, len(g)))
-    curves = theory.lower_bounds.lower_bound_instance([0, *g], beta, length, better)
+    winner = data.draw(st.none() | st.integers(1, len(g)))
+    curves = lower_bound(g, beta, winner).means(length)
     assert not any(map(any, theory.violations(curves)))
     assert theory.smallest_c(curves, beta) <= (beta - 1) * (1 + 1e-9)
     assert (curves[:, 0] == 0).all()

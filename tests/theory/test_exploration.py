@@ -10,7 +10,6 @@ from test_complexity import setting_a
 
 from latebloomer import theory
 from latebloomer.errors import SettingError
-from latebloomer.problems import problem
 from latebloomer.theory import rising_ucbe_bounds as rising_ucbe
 
 
@@ -152,31 +151,6 @@ def test_setting_a_has_no_closed_form_up_to_3200(budget):
     found = theory.exploration_limit_polynomial(gaps, budget, 0.01, 0.25, 1.3, c)
     assert isinstance(found, theory.NoExploration) and found.bracket < 0
     assert found.smallest_budget > 10**6
-
-
-def setting_b(budget: int) -> np.ndarray:
-    """[Mussi24, App. H]: two straight risers that stop, and one of the family F between them."""
-    return problem("paper-b").means(budget)
-
-
-@pytest.mark.parametrize(
-    ("curves", "before", "first", "at_first", "at_3200"),
-    [(setting_a, 1550, 1600, 0.0291, 21.927), (setting_b, 454, 500, 24.0146, 2237.861)],
-)
-def test_a_limit_exists_where_the_closed_form_has_none(curves, before, first, at_first, at_3200):
-    """Eq. (ucb_can_be_learned) with every y tried: it holds at a*(0) and fails just above."""
-    none = theory.exploration_limit(curves(before), before, 0.01, 0.25)
-    assert isinstance(none, theory.NoExploration) and none.bracket <= 0
-    for budget, wanted in ((first, at_first), (3200, at_3200)):
-        means = curves(budget)
-        limit = theory.exploration_limit(means, budget, 0.01, 0.25)
-        assert limit == pytest.approx(wanted, rel=2e-3)
-        rivals = list(zip(means, theory.gaps(means, budget), strict=True))[1:]
-        small, large = (
-            sum(y_by_definition(*rival, a, budget, 0.01, 0.25) for rival in rivals)
-            for a in (limit * (1 - 1e-9), limit * (1 + 1e-9))
-        )
-        assert small < budget <= large
 
 
 def test_error_and_regret_bounds_by_hand():

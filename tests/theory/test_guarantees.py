@@ -10,8 +10,9 @@ from scipy import stats
 from test_complexity import setting_a
 from test_exploration import curves_to
 
-from latebloomer.errors import ArmError, BudgetError, CurveError, SettingError
-from latebloomer.theory import gaps, lower_bounds, phase_lengths, smallest_c
+from latebloomer.errors import BudgetError, CurveError, SettingError
+from latebloomer.problems import lower_bound
+from latebloomer.theory import gaps, lower_bounds, phase_lengths
 from latebloomer.theory import rising_sr_bounds as rising_sr
 from latebloomer.theory import rising_ucbe_bounds as rising_ucbe
 from latebloomer.theory import round_robin_window_bounds as round_robin_window
@@ -139,21 +140,12 @@ def test_lower_bound_instances_have_the_best_arm_and_gaps_of_the_proof(g, beta, 
     limits = np.array([0, *g])
     start = math.ceil((1 / min(g)) ** (1 / (beta - 1)))
     better = data.draw(st.integers(0, len(g)))
-    curves = lower_bounds.lower_bound_instance(limits, beta, start + 1, better)
+    curves = lower_bound(g, beta, better or None).means(start + 1)
     found = gaps(curves, start + 1)
     assert found[better] == 0
     asymptotic = np.where(np.arange(len(limits)) == better, 0, limits + limits[better])
     assert (found >= asymptotic / 2 - 1e-12).all()
     assert (found <= asymptotic + 1e-12).all()
-
-
-def test_the_two_instances_agree_until_the_arm_stops_rising():
-    # Delta = 1/8, beta = 2: n* = (5/8) / (1/4) = 2.5, so pulls 1 and 2 are alike and pull 3 is not
-    nu = lower_bounds.lower_bound_instance([0, 0.125], 2.0, 50)
-    other = lower_bounds.lower_bound_instance([0, 0.125], 2.0, 50, better=1)
-    assert np.flatnonzero((nu != other).any(axis=0))[0] == 2
-    assert (nu == lower_bounds.lower_bound_instance([0, 0.125], 2.0, 50, better=0)).all()
-    assert smallest_c(nu, 2.0) <= 1
 
 
 @pytest.mark.parametrize(
@@ -164,9 +156,6 @@ def test_the_two_instances_agree_until_the_arm_stops_rising():
         (lambda: rising_sr.error_bound([0, 0.1], 2, 0.1, 0.25), SettingError, "budget=2"),
         (lambda: lower_bounds.error_lower_bound(5, 1, 0), SettingError, "complexity=0"),
         (lambda: lower_bounds.error_lower_bound_many_arms(5, 1, 1, 1), SettingError, "arms=1"),
-        (lambda: lower_bounds.lower_bound_instance([0.1, 0], 2, 5), SettingError, "arm 0"),
-        (lambda: lower_bounds.lower_bound_instance([0, 0.6], 2, 5), SettingError, "1/2"),
-        (lambda: lower_bounds.lower_bound_instance([0, 0.1], 2, 5, 2), ArmError, "arms 0 to 1"),
         (lambda: lower_bounds.concavity_instances(0), BudgetError, "budget=0"),
     ],
 )

@@ -4,6 +4,7 @@ Also tables: rows as a data frame, and text as plain HTML for notebooks.
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from html import escape
 from typing import Any
 
@@ -114,6 +115,18 @@ def span_of_time(seconds: float) -> str:
     if whole < 3600:
         return f"{whole // 60} min {whole % 60} s"
     return f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
+def number_or_text(text: str) -> int | float | str:
+    """Return the number that a setting's text is; the text if it is not a number.
+
+    >>> number_or_text("3"), number_or_text("1e-3"), number_or_text("window")
+    (3, 0.001, 'window')
+    """
+    for read in (int, float):
+        with suppress(ValueError):
+            return read(text)
+    return text
 
 
 # --- tables ---

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from inspect import isgeneratorfunction as yields
+from itertools import takewhile
 from math import inf
 from typing import Any, NamedTuple, TypeAlias
 
@@ -179,13 +180,8 @@ def least(values: dict[str, Quantity], names: Sequence[str]) -> str:
 
 def settles(rows: Rows, algorithm: str, limit: float) -> int | None:
     """Return the first budget from which the error stays below a limit."""
-    start = None
-    for row in over(rows, algorithm):
-        if row.error >= limit:
-            start = None
-        elif start is None:
-            start = row.T
-    return start
+    small = takewhile(lambda row: row.error < limit, reversed(over(rows, algorithm)))
+    return min((row.T for row in small), default=None)
 
 
 def errors_below(limit: float, rows: Rows) -> Finding:

@@ -19,9 +19,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from latebloomer._util.memory import need_memory
+from latebloomer.core import ledger as ledgers
 from latebloomer.core.estimators import first_full
 from latebloomer.core.kernel import kernel
-from latebloomer.core.ledger import ANY, RACERS, Ledger, Plan, best_open, remember_slopes
+from latebloomer.core.ledger import ANY, RACERS, Ledger, Plan, best_open
 from latebloomer.core.moves import log_bar
 from latebloomer.errors import BudgetError, SettingError, need_in, need_whole, require
 
@@ -124,7 +125,7 @@ class Policy(ABC):
         return [*held, *heapq.nsmallest(more, able, key=lambda i: (-ledger.rating[i], i))]
 
     # What is stored of a reward; `core/ledger.py` has functions that store less.
-    remember: ClassVar[Callable[..., None]] = staticmethod(remember_slopes)
+    remember: ClassVar[Callable[..., None]] = staticmethod(ledgers.remember_slopes)
 
     def rated_window(self, n: int) -> int | None:
         """Return the number of latest rewards whose mean is the rating of an arm with n pulls.
@@ -139,9 +140,10 @@ class Policy(ABC):
 
         A window of 0 means that the sum of all rewards, or the latest one, is enough. The second
         value says whether the latest second difference is needed too. None if the past itself
-        must be stored. If it is not None, a GPU draws past rewards again and stores none.
+        must be stored. If it is not None, a GPU draws past rewards again and stores none. Default:
+        0 for a policy that remembers nothing, otherwise None.
         """
-        return None
+        return (0.0, False) if self.remember is ledgers.remember_nothing else None
 
     def smallest_budget(self, arms: int) -> tuple[int, str]:
         """Return the smallest budget that the policy can spend, and why."""

@@ -9,18 +9,10 @@ from dataclasses import dataclass
 from math import inf, log, sqrt
 from typing import Any, ClassVar, NamedTuple
 
+from latebloomer.core import ledger as ledgers
 from latebloomer.core.estimators import PrefixSums
 from latebloomer.core.kernel import kernel
-from latebloomer.core.ledger import (
-    PULLS,
-    RACERS,
-    SWEEPS,
-    Floats,
-    Ledger,
-    close_ranks,
-    remember_levels,
-    sort_best_first,
-)
+from latebloomer.core.ledger import PULLS, RACERS, SWEEPS, Ledger, close_ranks, sort_best_first
 from latebloomer.errors import need_in
 from latebloomer.policies.base import Policy
 
@@ -32,7 +24,7 @@ class Numbers(NamedTuple):
     scale: float  # 10 (sqrt U + 1)^2 / (rho (1 - rho)), times the user's width_scale
     union: float  # K T / delta with delta = 1/T
     longest: int  # the most sweeps that a fit is made to
-    powers: PrefixSums | Floats  # powers[m] = 1^-rho + ... + m^-rho, up to `longest`
+    powers: PrefixSums | ledgers.Floats  # powers[m] = 1^-rho + ... + m^-rho, up to `longest`
 
 
 @dataclass(frozen=True)
@@ -43,7 +35,8 @@ class PowerLawPolicy(Policy):
     largest_alpha: float = 1.0  # U of [Cella21], a bound on every alpha
     width_scale: float = 1.0  # factor of the confidence width, which is 24 to 257 on losses <= 1
 
-    remember = staticmethod(remember_levels)
+    cites: ClassVar[tuple[str, ...]] = ("Cella21",)
+    remember = staticmethod(ledgers.remember_levels)
     _examples = ({}, {"width_scale": 1e-4})
 
     def __post_init__(self) -> None:
@@ -164,7 +157,6 @@ class ExploreThenCommit(PowerLawPolicy):
     """
 
     name: ClassVar[str] = "etc"
-    cites: ClassVar[tuple[str, ...]] = ("Cella21",)
 
     @kernel
     def after_sweep(self: Any, ledger: Ledger, budget: int, horizon: int) -> None:
@@ -211,7 +203,6 @@ class RestSure(PowerLawPolicy):
     """
 
     name: ClassVar[str] = "rest-sure"
-    cites: ClassVar[tuple[str, ...]] = ("Cella21",)
 
     @kernel
     def after_sweep(self: Any, ledger: Ledger, budget: int, horizon: int) -> None:

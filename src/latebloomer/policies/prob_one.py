@@ -42,9 +42,6 @@ class ProbOne(Policy):
     def settings(self, arms: int, budget: int, horizon: int) -> Numbers:
         return Numbers(np.cumsum([0.0, *(1 / rank for rank in range(1, arms + 1))]))
 
-    def running_window(self) -> tuple[float, bool]:
-        return 0.0, False
-
     @kernel
     def pick(self: Any, ledger: Ledger, pulled: int, horizon: int, seed: int, run: int) -> int:
         pulls = ledger.cursor[PULLS]

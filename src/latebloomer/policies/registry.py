@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from latebloomer._util.text import number_or_text
 from latebloomer.errors import ContractError, SettingError, unknown
 
 if TYPE_CHECKING:  # names can be listed without NumPy
@@ -158,12 +159,7 @@ def _value(text: str) -> Any:
         return None
     if "/" in text:
         return tuple(_value(part) for part in text.split("/"))
-    for read in (int, float):
-        try:
-            return read(text)
-        except ValueError:
-            continue
-    return text
+    return number_or_text(text)
 
 
 def split_policies(text: str) -> list[str]:

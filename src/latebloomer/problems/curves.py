@@ -13,7 +13,6 @@ import numpy as np
 import numpy.typing as npt
 
 from latebloomer.errors import need_in, require
-from latebloomer.theory.lower_bounds import lower_bound_curve
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 FINITE, FROM_0, ABOVE_0 = "(-inf, inf)", "[0, inf)", "(0, inf)"
@@ -224,10 +223,13 @@ class SShaped(Curve):
 
 @dataclass(frozen=True)
 class LowerBound(Curve):
-    """An arm of the instances in the proof of Thm 3: `theory.lower_bounds.lower_bound_curve`.
+    r"""An arm of the instances in the proofs of [Mussi24, Thm 3 and 4], at pulls n >= 1.
+
+    .. math:: \mu(n) = \min\bigl\{ (\tfrac12 + \Delta)(1 - n^{1-\beta}),\
+              \tfrac12 - \Delta \bigr\}
 
     With gap 0 it is the best arm; `capped=False` drops the second term, which makes this arm the
-    best of all once it has been pulled often enough to tell.
+    best of all once it has been pulled often enough to tell: nu' and nu^(i).
 
     Parameters
     ----------
@@ -251,4 +253,5 @@ class LowerBound(Curve):
     needs: ClassVar = {"beta": "(1, inf)", "gap": "[0, 0.5]"}
 
     def __call__(self, n: npt.ArrayLike) -> Floats:
-        return lower_bound_curve(n, self.beta, self.gap, self.capped)
+        free = (0.5 + self.gap) * (1 - np.asarray(n, dtype=np.float64) ** (1 - self.beta))
+        return np.minimum(free, 0.5 - self.gap) if self.capped else free

@@ -180,10 +180,6 @@ class Noise(ABC):
     def scales(self, arms: int) -> Floats:
         """Return the scale of each arm."""
 
-    def sigma(self, arms: int) -> Floats:
-        """Return a sub-Gaussian constant for each arm: the theory's sigma; may be infinite."""
-        return self.scales(arms)
-
     def check(self, means: Floats) -> None:  # noqa: B027 (most kinds can have any mean)
         """Raise a `CurveError` if the noise cannot have these means."""
 
@@ -246,9 +242,6 @@ class Bernoulli(Noise):
     def scales(self, arms: int) -> Floats:
         return np.ones(arms)
 
-    def sigma(self, arms: int) -> Floats:
-        return np.full(arms, 0.5)  # Hoeffding: half the width of [0, 1]
-
     def check(self, means: Floats) -> None:
         if means.min() < 0 or means.max() > 1:
             raise CurveError(
@@ -259,27 +252,17 @@ class Bernoulli(Noise):
 
 @dataclass(frozen=True)
 class Uniform(SizedNoise):
-    """Rewards uniform within `half_width` of the mean.
+    """Rewards uniform within `half_width` of the mean: the standard deviation is 1/sqrt(3) of it.
 
     Parameters
     ----------
     half_width : Scale
         One number, or one for each arm.
-
-    Examples
-    --------
-    >>> Uniform.of_sd(1.0)
-    Uniform(half_width=1.7320508075688772)
     """
 
     half_width: Scale
     kind: ClassVar[int] = UNIFORM
     size = "half_width"
-
-    @classmethod
-    def of_sd(cls, sd: float) -> "Uniform":
-        """Return the uniform noise of standard deviation `sd`."""
-        return cls(math.sqrt(3.0) * sd)
 
 
 @dataclass(frozen=True)
@@ -309,9 +292,6 @@ class StudentT(SizedNoise):
     @property
     def shape(self) -> float:
         return float(self.df)
-
-    def sigma(self, arms: int) -> Floats:
-        return np.where(self.scales(arms) > 0, math.inf, 0.0)
 
 
 @dataclass(frozen=True)

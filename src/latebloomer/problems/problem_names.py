@@ -37,6 +37,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from latebloomer._util.text import number_or_text
 from latebloomer.errors import SettingError, need_whole, require, unknown
 from latebloomer.problems import curves
 from latebloomer.problems.curves import LowerBound
@@ -251,12 +252,7 @@ def _setting(name: str, word: str) -> tuple[str, int | float | str]:
     key, equals, text = word.partition("=")
     if not equals:
         raise SettingError(f"{word!r} in {name!r}, but a setting is key=value")
-    for read in (int, float):
-        try:
-            return key, read(text)
-        except ValueError:
-            continue
-    return key, text
+    return key, number_or_text(text)
 
 
 def _noise(settings: dict[str, Any]) -> Noise | None:

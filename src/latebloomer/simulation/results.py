@@ -139,7 +139,12 @@ class Results:
 
     def label(self, policy: str | Policy) -> str:
         """Return the label under which these results have a policy."""
-        label = self._label(policy)
+        if isinstance(policy, str) and policy in self.policies:
+            return policy
+        try:
+            label = label_of(make_policy(policy))
+        except LatebloomerError:  # perhaps a policy from elsewhere, which has no name here
+            label = str(policy)
         if label not in self.policies:
             raise unknown("policy in these results", label, self.policies)
         return label
@@ -191,11 +196,6 @@ class Results:
             )
         sides = [pair if pair.first == labels[0] else pair.swapped() for pair in pairs]
         return Comparison(*labels, tuple(map(_comparison_row, sides)))
-
-    def missing(self, policy: str | Policy, budget: int, runs: int) -> tally.Ranges:
-        """Return which of the runs 0 to `runs` - 1 are missing: what is left to simulate."""
-        found = self.find_cell(self._label(policy), budget)
-        return tally.missing_ranges(() if found is None else found.ranges, 0, runs)
 
     # --- putting together ---
 
@@ -299,14 +299,6 @@ class Results:
         from latebloomer.simulation.plots import plot
 
         return plot(self, path, what, log, ax)
-
-    def _label(self, policy: str | Policy) -> str:
-        if isinstance(policy, str) and policy in self.policies:
-            return policy
-        try:
-            return label_of(make_policy(policy))
-        except LatebloomerError:  # perhaps a policy from elsewhere, which has no name here
-            return str(policy)
 
 
 def _union(ours: Iterable[Any], theirs: Iterable[Any]) -> tuple[Any, ...]:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from latebloomer._util.memory import need_memory
-from latebloomer.errors import ArmError, require
+from latebloomer.errors import require
 from latebloomer.theory import complexity as cx
 from latebloomer.theory.complexity import Floats
 
@@ -25,7 +25,7 @@ def minimum_budget(gaps: ArrayLike, beta: float) -> float:
 
     Departure from the paper: Thm 3 says that some instance costs every algorithm an error of
     1 - 1/K, a random guess. Its proof shows less. Some arm i is pulled less than n_i* times on
-    nu, so nu and nu' (`lower_bound_instance`) look alike and no algorithm is right on both. One
+    nu, so nu and nu' (`problems.lower_bound`) look alike and no algorithm is right on both. One
     that draws its arms reaches n_i* with some probability, which the proof bounds only through
     the sum of the n_i*, with n_i* = ((1/2 + Delta_i) / (2 Delta_i))^(1/(beta-1)): on some i
 
@@ -94,51 +94,6 @@ def concavity_lower_bound(noise: float = 1.0) -> float:
     0.2206
     """
     return _quarter(1.0, 1, noise, 8.0)
-
-
-def lower_bound_curve(pulls: ArrayLike, beta: float, gap: float, capped: bool = True) -> Floats:
-    r"""Return an arm of the instances in the proofs of [Mussi24, Thm 3 and 4], at pulls n >= 1.
-
-    .. math:: \mu(n) = \min\bigl\{ (\tfrac12 + \Delta)(1 - n^{1-\beta}),\
-              \tfrac12 - \Delta \bigr\}
-
-    The best arm has gap 0; `capped=False` drops the second term: nu' and nu^(i) let one arm go on
-    rising to 1/2 + Delta.
-
-    >>> lower_bound_curve([1, 2, 4], beta=2, gap=0.25)
-    array([0.  , 0.25, 0.25])
-    """
-    free = (0.5 + gap) * (1 - np.asarray(pulls, dtype=np.float64) ** (1 - beta))
-    return np.minimum(free, 0.5 - gap) if capped else free
-
-
-def lower_bound_instance(
-    gaps: ArrayLike, beta: float, length: int, better: int | None = None
-) -> Floats:
-    """Return the curves of nu, nu' and nu^(i) in the proofs of [Mussi24, Thm 3 and 4].
-
-    `gaps` are the gaps at infinity, 0 for arm 0, in (0, 1/2] for the others. `better` names the
-    arm that continues to rise to 1/2 + Delta_i: nu' and nu^(i); None or 0 gives nu = nu^(1).
-    Assumption 2 holds with c = beta - 1. mu_i(1) = 0 for every arm (at n = 0 the formula is
-    minus infinity: it has no pull 0).
-
-    >>> lower_bound_instance([0, 0.25], beta=2, length=4)
-    array([[0.        , 0.25      , 0.33333333, 0.375     ],
-           [0.        , 0.25      , 0.25      , 0.25      ]])
-    >>> lower_bound_instance([0, 0.25], beta=2, length=4, better=1)[1]
-    array([0.    , 0.375 , 0.5   , 0.5625])
-    """
-    cx.need(beta=beta, length=length)
-    limits = np.asarray(gaps, dtype=np.float64)
-    why, right = "arm 0 is the best arm and curves stay in [0, 1]", cx.as_gaps(limits)[-1] <= 0.5
-    require(right and limits[0] == 0, "gaps", limits.tolist(), "0 for arm 0, at most 1/2", why)
-    if better is not None and not 0 <= better < len(limits):
-        raise ArmError(f"better={better}, but there are arms 0 to {len(limits) - 1}")
-    what = f"the table of {len(limits)} curves of {length} pulls"
-    need_memory(16 * len(limits) * length, what, "set a smaller length")
-    pulls = np.arange(1, length + 1)
-    arms = enumerate(limits)
-    return np.array([lower_bound_curve(pulls, beta, gap, i != better) for i, gap in arms])
 
 
 def concavity_instances(budget: int) -> tuple[Floats, Floats]:

@@ -92,9 +92,6 @@ class PTRR(TurnPolicy):
     def levels(self, arms: int, budget: int, horizon: int) -> list[tuple[int, int]]:
         return [(ANY, horizon)]
 
-    def running_window(self) -> tuple[float, bool]:
-        return 0.0, False
-
     @kernel
     def update_rating(self: Any, ledger: Ledger, i: int, horizon: int) -> None:
         ledger.rating[i] = ledger.last[i]

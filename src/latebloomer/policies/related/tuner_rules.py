@@ -93,9 +93,6 @@ class MaxUCB(Policy):
     def levels(self, arms: int, budget: int, horizon: int) -> list[tuple[int, int]]:
         return [(arms, 1), (ANY, horizon)]
 
-    def running_window(self) -> tuple[float, bool]:
-        return 0.0, False
-
     @kernel
     def update_rating(self, ledger: Ledger, i: int, horizon: int) -> None:
         reward, pool = ledger.last[i], ledger.pool
