@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 from latebloomer import RoundRobin
 from latebloomer.cli import app
 from latebloomer.page.svg import spread
-from latebloomer.paper import AS_WRITTEN, drawing, experiments, published_algorithms
+from latebloomer.paper import AS_WRITTEN, drawing, experiments, live_imdb, published_algorithms
 from latebloomer.paper import reproduction as made
 from latebloomer.paper import theory_figures as theory
 from latebloomer.paper.claims import CLAIMS
@@ -33,7 +33,7 @@ from matplotlib import pyplot as plt
 
 NAMES = {
     "estimators", "setting-a", "setting-a-arms", "simple-regret", "exploration", "setting-b",
-    "setting-b-arms", "noise", "imdb", "imdb-arms", "running-time", "bounds",
+    "setting-b-arms", "noise", "imdb", "imdb-arms", "imdb-live", "running-time", "bounds",
     "lower-bound", "concavity", "families",
 }  # fmt: skip
 COLUMNS = [
@@ -57,7 +57,7 @@ def in_python(monkeypatch):
 def test_every_figure_of_the_paper_is_listed_and_made_as_csv_png_pdf_and_page(run, tmp_path):
     listed = {line.split()[0] for line in run("--list").output.splitlines()}
     assert listed == {figure.name for figure in FIGURES} and listed >= NAMES
-    assert chosen(["all"]) == [*FIGURES]
+    assert {*FIGURES} - {*chosen(["all"])} == {live_imdb.imdb_live}
     result = run("setting-b-arms", "--runs", 2, "--out", tmp_path, "--jobs", 1)
     assert result.exit_code == 0, result.output
     for kind in ("csv", "png", "pdf"):
@@ -291,3 +291,36 @@ def test_a_rule_that_tests_arms_at_random_beats_a_guess_below_theorem_3s_budget(
     low, high = stats.binom.ppf([1e-6, 1 - 1e-6], runs, claim)
     assert all(low <= count <= high for count in wrong.values()), wrong
     assert theory.proved_error(budget) < claim < 1 - 1 / theory.ARMS
+
+
+needs_reviews = pytest.mark.skipif(
+    not os.path.isfile(os.path.join(os.environ.get("LATEBLOOMER_DATA", ""), live_imdb.FILE)),
+    reason="LATEBLOOMER_DATA does not name a folder with the IMDB word counts",
+)
+
+
+@needs_reviews
+@pytest.mark.parametrize("name", ["LR", "OGD"])
+def test_learners_trained_live_are_within_a_hundredth_of_the_recorded_curves(name):
+    """20 runs: the sd of a mean over 2375 steps is at most .0023, a quarter of the tolerance."""
+    steps = live_imdb.live_curve(name, live_imdb.load_reviews(), 20, 10_000)
+    differences = np.array([step.difference for step in steps if step.n > live_imdb.EARLY])
+    windows = [part.mean() for part in np.array_split(differences, 4)]
+    assert np.abs(windows).max() <= 0.01
+
+
+@pytest.mark.parametrize("name", live_imdb.HIDDEN)
+def test_the_networks_are_scikit_learns(name):
+    """One partial_fit for each of 60 synthetic reviews; runs 3 and 4 are trained together."""
+    neural = pytest.importorskip("sklearn.neural_network")
+    rng = np.random.default_rng(0)
+    counts = rng.poisson(0.1, (60, live_imdb.WORDS)).astype(np.uint16)
+    reviews = live_imdb.Reviews(counts, rng.integers(0, 2, 60))
+    ours = live_imdb.train_network(name, reviews, range(3, 5), 60)
+    model = neural.MLPClassifier(live_imdb.HIDDEN[name], random_state=3)
+    order = live_imdb.orders_of(reviews, range(3, 4), 60)[:, 0]
+    for t, (p, y) in enumerate(ours):
+        x, label = counts[order[t : t + 1]].astype(float), reviews.label[order[t]]
+        theirs = model.predict_proba(x)[0, 1] if t else 0.5
+        assert p[0] == pytest.approx(theirs, abs=1e-12) and y[0] == label
+        model.partial_fit(x, [label], classes=[0, 1])

@@ -16,7 +16,7 @@ from latebloomer.core.statistics import share
 from latebloomer.errors import LatebloomerError, OutputError, extra, need_whole, require, unknown
 from latebloomer.page.race_html import html_document, page_file
 from latebloomer.paper import experiments as ex
-from latebloomer.paper import extra_figures, setting_figures, theory_figures
+from latebloomer.paper import extra_figures, live_imdb, setting_figures, theory_figures
 from latebloomer.paper.claims import CLAIMS
 from latebloomer.paper.evidence import Claim, Evidence
 from latebloomer.paper.workbench import PARTS, Figure, Row, Workbench, read_rows, write_rows
@@ -34,6 +34,7 @@ FIGURES: tuple[Figure, ...] = (  # in the order of the page
     setting_figures.noise,
     setting_figures.imdb_arms,
     setting_figures.imdb,
+    live_imdb.imdb_live,
     setting_figures.running_time,
     extra_figures.bounds,
     theory_figures.lower_bound_figure,
@@ -45,12 +46,12 @@ DPI = 150  # resolution of the pictures
 
 
 def chosen(names: Sequence[str]) -> list[Figure]:
-    """Return the figures of these names, in the order of the page; "all" stands for all."""
+    """Return the figures of these names, in the order of the page; "all" is without live ones."""
     known = ["all", *(figure.name for figure in FIGURES)]
     for name in names:
         if name not in known:
             raise unknown("figure", name, known)
-    wanted = [one for one in FIGURES if one.name in names or "all" in names]
+    wanted = [one for one in FIGURES if one.name in names or ("all" in names and one.in_all)]
     require(bool(wanted), "names", list(names), "at least one, or all", "there is nothing to make")
     return wanted
 

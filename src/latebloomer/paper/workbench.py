@@ -131,3 +131,4 @@ class Figure:
     title: str
     rows: Callable[[Workbench], Sequence[Any]]  # returns named tuples of one kind: the CSV file
     show: Callable[[Any, Any, str], Shown]  # takes matplotlib.pyplot, these rows and the mode
+    in_all: bool = True  # whether it is part of `reproduce all`
