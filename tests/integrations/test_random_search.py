@@ -311,6 +311,6 @@ def test_what_is_wrong_is_said_in_one_line(settings, error, words):
 
 def test_a_metric_that_is_not_returned_and_targets_that_do_not_fit_are_refused():
     returned = search(scoring=lambda model, X, y: {"a": 1.0})
-    refuses(NoneLearns, "scoring returns 'a', but one of them must decide", returned.fit, X, Y)
+    refuses(NoneLearns, "scoring returns 'a', but one must decide", returned.fit, X, Y)
     refuses(ValueError, "Unknown label type", search().fit, X, X[:, 0])
     refuses(SettingError, "RaceRandomSearchCV requires y to be", search(SGDRegressor()).fit, X)

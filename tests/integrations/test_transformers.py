@@ -126,7 +126,7 @@ def changed(part, name, value):
 def test_what_is_wrong_is_said_in_one_line():
     refuses(LearnerError, r"trainer must be a Trainer", HuggingFaceLearner, 3)
     refuses(LearnerError, "has no evaluation set", changed, "", "eval_dataset", None)
-    refuses(LearnerError, "makes a model for each pull", changed, "", "model_init", trainer)
+    refuses(LearnerError, "makes its model itself", changed, "", "model_init", trainer)
     best = "load_best_model_at_end"
     refuses(SettingError, f"remove {best}", changed, "args", best, True)
     stop = [transformers.EarlyStoppingCallback()]

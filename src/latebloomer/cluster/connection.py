@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from latebloomer.version import __version__
 
 LOOPBACK = ("127.0.0.1", "::1")
 WAIT = 60.0  # seconds in which a node must answer a question
+PURPOSE = "races and simulations on several cores or machines"
 
 
 class Cluster:
@@ -41,6 +43,8 @@ class Cluster:
                 f"cores={cores} and address={address!r}, but cores is for a Ray that is started "
                 "here: leave one of them out"
             )
+        if find_spec("ray") is None:  # an error before anything is begun
+            extra("ray", PURPOSE, "ray")
         where = address or os.environ.get("RAY_ADDRESS") or "local"
         self._address = None if where == "local" else where
         self._cores = cores
@@ -58,7 +62,7 @@ class Cluster:
         with loopback_only(address is None or _is_loopback(address)):
             if not connected and address is None:
                 ask_for_token(ray is not None)
-            self.ray = extra("ray", "races and simulations on several cores or machines", "ray")
+            self.ray = extra("ray", PURPOSE, "ray")
             if connected:
                 self._need_the_same()
             elif address is None:

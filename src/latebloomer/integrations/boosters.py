@@ -47,9 +47,7 @@ class BoosterLearner(LibraryLearner):
         full_steps: int | None = None,
     ) -> None:
         self._library = self._import()
-        need_kind(
-            isinstance(params, Mapping), "params", params, "a dict of the library's settings"
-        )
+        need_kind(isinstance(params, Mapping), "params", params, "a dict of settings")
         for early in [name for name in STOPPING if params.get(name) is not None]:
             why = "but in a race the policy decides when a learner stops: remove it"
             raise SettingError(f"params has {early}={brief(params[early])}, {why}")

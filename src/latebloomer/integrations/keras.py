@@ -144,9 +144,8 @@ class KerasLearner(base.AveragingLearner):
     def _scored(self, averaged: bool) -> Any:
         swap = [self._average()] if averaged and self.steps else []
         found = self.model.evaluate(**self._valid, callbacks=swap, return_dict=True)
-        return base.need_reported(
-            self._metric, {f"val_{name}": value for name, value in found.items()}
-        )
+        reported = {f"val_{name}": value for name, value in found.items()}
+        return base.need_reported(self._metric, reported)
 
     def _write(self, folder: Path) -> None:
         self.model.save_weights(folder / WEIGHTS)

@@ -202,11 +202,9 @@ class RandomStates:
     def __init__(self, torch: Any = None, *loaders: Any) -> None:
         self._torch = torch
         # Of loaders, which learners may share, and of what they draw rows with.
-        parts = [part for one in loaders for part in _parts_of(one)]
-        own = [getattr(part, "generator", None) for part in parts] if torch else []
-        self._own = list(
-            {id(one): one for one in own if isinstance(one, torch.Generator)}.values()
-        )
+        found = [getattr(part, "generator", None) for one in loaders for part in _parts_of(one)]
+        kept = [one for one in found if torch and isinstance(one, torch.Generator)]
+        self._own = list({id(one): one for one in kept}.values())
         self.state = self.now()
 
     @contextmanager

@@ -108,16 +108,14 @@ class HuggingFaceLearner(base.AveragingLearner):
         self._library, self._torch = self._import(), self._import("torch")
         base.need_kind(isinstance(trainer, self._library.Trainer), "trainer", trainer, "a Trainer")
         if trainer.model_init is not None:
-            raise LearnerError(
-                "The trainer makes a model for each pull: give model, not model_init"
-            )
+            raise LearnerError("The trainer makes its model itself: give model, not model_init")
         if every is not None:
             base.at_least_1("every", every, "it is the number of optimizer steps in a step")
         elif trainer.args.max_steps > 0:
             raise SettingError("The trainer counts max_steps. Say how many a step has: every=50.")
         if trainer.args.load_best_model_at_end:
             raise SettingError(
-                "remove load_best_model_at_end: a pull continues from the latest model"
+                "remove load_best_model_at_end: pulls train the latest model further"
             )
         self._need_valid(trainer.eval_dataset)
         base.need_no_stopping(trainer.callback_handler.callbacks, "EarlyStoppingCallback")

@@ -52,9 +52,7 @@ class Metrics(NamedTuple):
                 scored = [{ONE: one} for one in scored]
             if self.leading not in scored[0]:
                 said = f"scoring returns {', '.join(map(repr, scored[0]))}"
-                raise SettingError(
-                    f"{said}, but one of them must decide the race: name it, refit="
-                )
+                raise SettingError(f"{said}, but one must decide the race: name it with refit=")
             found |= {f"{rows}_{name}": [float(one[name]) for one in scored] for name in scored[0]}
         return found
 

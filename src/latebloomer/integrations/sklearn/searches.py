@@ -259,9 +259,7 @@ class BaseRaceSearch(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator, AB
 
     classes_ = _kept_by_best("classes_", "The classes, if the estimators are classifiers.")
     n_features_in_ = _kept_by_best("n_features_in_", "Number of columns in `fit`.")
-    feature_names_in_ = _kept_by_best(
-        "feature_names_in_", "Names of the columns, if they had any."
-    )
+    feature_names_in_ = _kept_by_best("feature_names_in_", "Names of the columns, if any.")
 
 
 class FitTasks:

@@ -4,20 +4,12 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import KW_ONLY, dataclass
-from importlib.util import find_spec
 from time import monotonic
 from typing import Any, ClassVar
 
 from latebloomer._util.text import reason_of
 from latebloomer.cluster import Cluster
-from latebloomer.errors import (
-    ClusterError,
-    LearnerError,
-    SettingError,
-    extra,
-    need_whole,
-    require,
-)
+from latebloomer.errors import ClusterError, LearnerError, SettingError, need_whole, require
 from latebloomer.racing.checkpoints.storage import storage_at, without_password
 from latebloomer.racing.runners import contract, learner_host, ray_actors
 from latebloomer.racing.runners.contract import HandedOver, Orders, Report, Runner, RunnerContext
@@ -92,8 +84,6 @@ class RayRunner(Runner):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if find_spec("ray") is None:  # before a race is begun
-            extra("ray", "races on Ray", "ray")
         self._cluster = Cluster(self.address, self.cores)
         self._resources = ONE_CORE if self.resources is None else self.resources
         needed(self._resources)
