@@ -1,5 +1,6 @@
 """Generator learners share a process, not its random numbers nor PyTorch's modes."""
 
+import gc
 import random
 from contextlib import contextmanager
 from functools import partial
@@ -150,3 +151,17 @@ def test_modes_of_the_program_are_as_they_were(change, runner):
         learners = {name: partial(iter, [0.1, 0.2, 0.3]) for name in "ab"}
         race(learners, 4, runner=runner, journal=None, progress=False)
         assert modes() == before
+
+
+def test_a_winner_that_waits_in_a_mode_leaves_the_program_as_it_was():
+    def waits():
+        with torch.inference_mode():
+            yield from repeat(0.5)
+
+    before = modes()
+    verdict = race({"waits": waits, "b": waits}, 8, journal=None, progress=False)
+    gc.collect()
+    assert modes() == before
+    del verdict
+    gc.collect()
+    assert modes() == before

@@ -518,6 +518,9 @@ numpy_random: Any = np.random  # its types lack the two functions that are used 
 Modes: TypeAlias = list[tuple[Callable[[], Any], Callable[[Any], Any]]]
 
 
+_entered: list[Any] = []  # modes of the program: PyTorch leaves one when its object is freed
+
+
 class OwnStates:
     """Swaps the global state of this process when another learner is called.
 
@@ -548,6 +551,7 @@ class OwnStates:
         if self._owner is not None:
             self._switch(None)
         self._kept.clear()
+        _entered.extend(filter(None, [self._inference]))
 
     def _switch(self, owner: LearnerHost | None) -> None:
         torch: Any = sys.modules.get("torch")
