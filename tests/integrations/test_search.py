@@ -17,12 +17,12 @@ from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.linear_model import Perceptron, SGDClassifier, SGDRegressor
 from sklearn.metrics import get_scorer, get_scorer_names
-from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -474,3 +474,51 @@ def test_no_score_is_outside_the_range_that_is_known_of_its_metric(name, rng):
         except (ValueError, IndexError):  # not for such targets
             continue
         assert (low is None or score >= low) and (high is None or score <= high)
+
+
+def test_a_search_that_is_extended_keeps_its_rows_and_each_estimator_its_scores(tmp_path, rng):
+    labels, cv = rng.integers(0, 2, len(X)), KFold(3, shuffle=True)
+    models = {"forest": RandomForestClassifier(20), "tree": DecisionTreeClassifier()}
+    own = {"cv": cv, "journal": tmp_path / "search.db"}
+    by_trainings(models, 3, **own).fit(X, labels)
+    found = by_trainings({"linear": SGDClassifier(max_iter=20)} | models, 5, **own).fit(X, labels)
+    assert cv.random_state is None and found.best_score_ < 0.7  # labels are drawn: about 0.5
+    splits = np.mean([found.results_[f"split{k}_test_score"] for k in range(3)], axis=0)
+    assert splits == pytest.approx(found.results_["score"])
+
+
+def test_settings_with_addresses_in_memory_do_not_block_a_resume(tmp_path):
+    def models():  # other objects with the same meaning, as in another process
+        kept = FunctionTransformer(lambda rows: rows)
+        return {"a": make_pipeline(kept, SGDClassifier()), "b": make_pipeline(kept, GaussianNB())}
+
+    own = {"journal": tmp_path / "search.db", "cv": KFold(3, shuffle=True)}
+    first, again = (search(models(), **own).fit(X, Y) for _ in range(2))
+    assert first.best_score_ == again.best_score_
+
+
+def test_a_function_scores_the_pipeline_on_its_own_rows():
+    def first_column(estimator, rows, target):
+        return float(rows["a"].mean() + 0 * estimator.predict(rows)[0])
+
+    frame = pd.DataFrame(X + 100, columns=list("abcd"))
+    models = {"one": make_pipeline(StandardScaler(), GaussianNB()),
+              "two": make_pipeline(StandardScaler(), SGDClassifier())}  # fmt: skip
+    for scoring in (first_column, {"mine": first_column, "accuracy": "accuracy"}):
+        refit = True if callable(scoring) else "mine"
+        found = search(models, scoring=scoring, refit=refit).fit(frame, Y)
+        assert found.best_score_ > 100
+
+
+def test_groups_are_held_out_whole_and_settings_of_fit_alone_are_honored():
+    rows, groups, seen = np.c_[X, range(len(X))], np.arange(len(X)) // 5, []
+
+    def score(estimator, rows, target):
+        seen.append({*groups[rows[:, -1].astype(int)]})
+        return estimator.score(rows, target)
+
+    net = MLPClassifier((8,), early_stopping=True, max_iter=20)
+    models = {"balanced": SGDClassifier(class_weight="balanced"), "net": net}
+    found = search(models, scoring=score).fit(rows, Y, groups=groups)
+    assert len(seen[0]) == 6 and found.verdict_["net"].state != "failed"
+    assert found.verdict_["balanced"].state != "failed"

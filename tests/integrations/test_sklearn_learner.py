@@ -351,16 +351,14 @@ def test_a_checkpoint_is_models_and_json_before_the_first_pull_and_after_it(tmp_
     files = sorted(file.name for file in tmp_path.iterdir())
     assert files == ["model-0.skops", "model-1.skops", "sklearn.json"]
     label, folds = json.loads((tmp_path / "sklearn.json").read_text())
-    assert label["class"] == "'SGDClassifier'" and label["training rows"] == [75, 75]
+    assert label["class"] == "'SGDClassifier'" and label["rows"] == [75, 75]
     assert [fold["steps"] for fold in folds] == [1, 1]
 
 
 def test_a_checkpoint_of_something_else_is_refused(tmp_path):
     of_iris(SGDClassifier()).save(tmp_path)
     wrong = of_iris(SGDClassifier(alpha=1)), of_iris(SGDClassifier(), validation=KFold(2))
-    for other, said in zip(
-        wrong, ("alpha was '0.0001', is '1'", "training rows was"), strict=True
-    ):
+    for other, said in zip(wrong, ("alpha was '0.0001', is '1'", "rows was"), strict=True):
         refuses(LearnerError, f"of another learner: {said}", other.load, tmp_path)
     of_iris(SGDClassifier(n_jobs=2, verbose=1)).load(tmp_path)  # which change no model
 

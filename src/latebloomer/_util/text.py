@@ -3,6 +3,7 @@
 Also tables: rows as a data frame, and text as plain HTML for notebooks.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from html import escape
@@ -35,6 +36,15 @@ def one_line(text: str) -> str:
     'two\\nlines'
     """
     return printable(text, keep="")
+
+
+def plain_repr(value: object) -> str:
+    """Return a value's `repr` without addresses in memory: the same in every process.
+
+    >>> plain_repr([len, object()])
+    '[<built-in function len>, <object object>]'
+    """
+    return re.sub(r" at 0x[0-9a-fA-F]+", "", repr(value))
 
 
 def brief(value: object) -> str:

@@ -7,7 +7,6 @@ continues, whatever the tool itself has kept.
 
 import json
 import os
-import re
 import uuid
 from collections.abc import Mapping
 from numbers import Real
@@ -16,6 +15,7 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from latebloomer._util.atomic_files import make_folder
+from latebloomer._util.text import plain_repr
 from latebloomer.errors import LearnerError, SettingError, need_whole, require
 from latebloomer.integrations.library_learner import need_reported
 from latebloomer.policies.base import Policy
@@ -237,4 +237,4 @@ def plain_config(config: Mapping[str, Any]) -> dict[str, Any]:
 def _text(value: Any) -> Any:
     if getattr(value, "ndim", 1) == 0:  # NumPy's numbers
         return value.item()
-    return re.sub(r" at 0x[0-9a-f]+", "", repr(value))
+    return plain_repr(value)

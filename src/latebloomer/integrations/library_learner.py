@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from latebloomer._util.text import brief
+from latebloomer._util.text import brief, plain_repr
 from latebloomer.errors import LearnerError, MissingExtra, SettingError, extra, need_whole, require
 from latebloomer.racing.settings import differences
 
@@ -178,7 +178,7 @@ def average_of(torch: Any, model: Any, ema: float, steps: float) -> Any:
 
 
 def _name_of(value: Any) -> str:
-    return getattr(value, "__qualname__", None) or re.sub(r" at 0x[0-9a-f]+", "", brief(value))
+    return getattr(value, "__qualname__", None) or plain_repr(value)[:200]
 
 
 class RandomStates:

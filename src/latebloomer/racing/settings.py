@@ -3,7 +3,6 @@
 import dataclasses
 import os
 import platform
-import re
 import sqlite3
 import sys
 from collections import Counter
@@ -16,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from latebloomer._util.text import MOST, brief, one_line
+from latebloomer._util.text import MOST, brief, one_line, plain_repr
 from latebloomer.errors import JournalMismatch, SettingError, need_in, require
 from latebloomer.policies import registry
 from latebloomer.policies.base import Policy
@@ -288,7 +287,7 @@ def _recorded(value: Any) -> Any:
     if plain or (isinstance(value, float) and isfinite(value)):
         return value
     try:
-        text = re.sub(r" at 0x[0-9a-f]+", "", repr(value))
+        text = plain_repr(value)
     except Exception:  # of a user's own class
         return brief(value)
     digest = sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:8]

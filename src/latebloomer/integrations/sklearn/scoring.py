@@ -37,6 +37,13 @@ class Metrics(NamedTuple):
         """Return what scores an estimator; with several metrics it returns a dict."""
         return check_scoring(last_step(estimator), scoring=self.scoring)
 
+    @property
+    def _whole(self) -> bool:
+        """True if a function of the user's scores, which may look at a pipeline's own rows."""
+        several = isinstance(self.scoring, dict)
+        given = self.scoring.values() if several else [self.scoring]
+        return any(callable(one) and not _is_sklearns(one) for one in given)
+
     def scorers(self, estimator: Any) -> Any:
         """Return the value of `scorer_`: the scorer, or a dict of them."""
         if isinstance(self.scoring, dict):
@@ -47,7 +54,7 @@ class Metrics(NamedTuple):
         """Return the scores of each metric by fold."""
         found = FoldScores()
         for rows in ("test", "train")[: 1 + self.train]:
-            scored = [model.score(scorer, rows == "train") for model in models]
+            scored = [model.score(scorer, rows == "train", self._whole) for model in models]
             if not isinstance(scored[0], Mapping):
                 scored = [{ONE: one} for one in scored]
             if self.leading not in scored[0]:
@@ -69,6 +76,10 @@ class Metrics(NamedTuple):
         if not isinstance(one, str):
             return None
         return next((found for names, found in RANGES.items() if one.startswith(names)), None)
+
+
+def _is_sklearns(scorer: Any) -> bool:
+    return type(scorer).__module__.startswith("sklearn.")  # such as what make_scorer returns
 
 
 def metrics_of(search: Any) -> Metrics:

@@ -15,7 +15,7 @@ import joblib  # type: ignore[import-untyped]
 from sklearn.base import is_classifier
 
 from latebloomer import errors
-from latebloomer._util.text import span_of_time
+from latebloomer._util.text import plain_repr, span_of_time
 from latebloomer.core.ledger import ANY
 from latebloomer.integrations.library_learner import at_least_1, own_folder
 from latebloomer.integrations.sklearn import scoring, splits, training
@@ -79,8 +79,8 @@ class SearchRace:
         if search.journal is not None:
             folder = Path(f"{os.fspath(search.journal)}.scores")
         self.notes = {
-            name: scoring.Notes(folder and folder / f"{k}.json")
-            for k, name in enumerate(estimators)
+            name: scoring.Notes(folder and folder / f"{seed_of(0, name)}.json")
+            for name in estimators
         }
         # Not trained, to ask what their steps are.
         self.examples = {name: self._learner(name, self._folds)() for name in estimators}
@@ -141,7 +141,8 @@ class SearchRace:
         named = cv is None or isinstance(cv, int | float) or hasattr(cv, "split")
         return {
             "search data": str(joblib.hash((self._X, self._y, self._given)))[:12],
-            "search cv": repr(cv) if named else f"splits {str(joblib.hash(self._splits))[:12]}",
+            "search cv": plain_repr(cv) if named else "splits",
+            "search splits": str(joblib.hash(self._splits))[:12],
             "search random_state": self.seed,
             "search scoring": search.scoring, "search metric": self.metrics.leading,
             "search batch": self._batch, "search step": search.step,

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from sklearn.base import is_classifier
 
-from latebloomer._util.text import reason_of
+from latebloomer._util.text import plain_repr, reason_of
 from latebloomer.errors import LearnerError, extra, require
 from latebloomer.integrations.sklearn import splits, training
 from latebloomer.integrations.sklearn.scoring import Metrics, Notes, Range, need_scoring
@@ -169,7 +169,7 @@ class SklearnLearner:
     def _label(self) -> dict[str, Any]:
         """Return what a checkpoint must have in common with the learner that loads it."""
         settings = training.settings_of(self.estimator).items()
-        return {name: repr(value) for name, value in settings} | {"training rows": self._rows}
+        return {name: plain_repr(value) for name, value in settings} | {"rows": self._rows}
 
     def load(self, folder: Path) -> None:
         """Restore the state saved in `folder`.

@@ -7,6 +7,7 @@ it asks for; without it `groups` go to the splitter, and all else to the estimat
 """
 
 from collections.abc import Iterable, Mapping
+from copy import copy
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -14,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn import get_config
 from sklearn.base import is_classifier
-from sklearn.model_selection import check_cv
+from sklearn.model_selection import GroupShuffleSplit, check_cv
 from sklearn.utils import assert_all_finite, check_random_state, column_or_1d, indexable
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
@@ -64,7 +65,9 @@ def split_rows(
     are passed: groups) or the splits themselves.
     """
     if isinstance(given, float | np.floating):
-        return [_hold_out_share(y, float(given), classifier, seed, name)]
+        if params.get("groups") is None:
+            return [_hold_out_share(y, float(given), classifier, seed, name)]
+        given = GroupShuffleSplit(1, test_size=float(given), random_state=seed)
     pairs = given
     if hasattr(given, "split") or not isinstance(given, Iterable):  # text has a split, too
         try:
@@ -72,6 +75,9 @@ def split_rows(
         except ValueError:
             needed = "a share of the rows, such as 0.2, at least 2 folds, a splitter, or splits"
             raise SettingError(f"{name}={brief(given)}, but {name} must be {needed}") from None
+        if getattr(splitter, "random_state", seed) is None:  # a resume must find the same rows
+            splitter = copy(splitter)
+            splitter.random_state = seed
         pairs = splitter.split(X, y, **params)
     splits = [_checked_split(one, row_count(y), name) for one in pairs]
     require(len(splits) > 0, name, given, "at least one split", "a score needs held-out rows")

@@ -23,6 +23,7 @@ from sklearn.base import clone, is_classifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.multioutput import MultiOutputClassifier
 from sklearn.pipeline import Pipeline
+from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.metadata_routing import process_routing
 from sklearn.utils.multiclass import unique_labels
 
@@ -106,20 +107,26 @@ class FoldModel(ABC):
     def _fit(self, **more: Any) -> None:
         self._call(self._model.fit, self._X, self._fold.y, **self._params, **more)
 
-    def score(self, scorer: Scorer, on_training_rows: bool = False) -> Any:
-        """Return the score on the held-out rows; a dict if there are several metrics."""
-        fold = self._fold
-        rows, params = (self._X_val, fold.y_val), fold.score_params
+    def score(self, scorer: Scorer, on_training_rows: bool = False, whole: bool = False) -> Any:
+        """Return the score on the held-out rows; a dict if there are several metrics.
+
+        The last step of a pipeline is scored on rows that were transformed once; with `whole` the
+        pipeline itself is scored.
+        """
+        fold, model, X, X_val = self._fold, self._model, self._X, self._X_val
+        if whole:
+            model, X, X_val = self.model, fold.X, fold.X_val
+        rows, params = (X_val, fold.y_val), fold.score_params
         if on_training_rows:
-            rows, params = (self._X, fold.y), fold.train_score_params
+            rows, params = (X, fold.y), fold.train_score_params
         params = params if self._scores_by_weight else {}
         try:
-            return self._call(scorer, self._model, *rows, **params)
+            return self._call(scorer, model, *rows, **params)
         except TypeError:
             if not params or splits.routing_enabled():
                 raise
             self._scores_by_weight = False  # the scorer takes no weights
-            return self._call(scorer, self._model, *rows)
+            return self._call(scorer, model, *rows)
 
     @property
     def model(self) -> Any:
@@ -166,6 +173,10 @@ class BatchModel(FoldModel):
         self._size = batch_size(self._settings.batch, self._rows, epochs)
         self.full_steps = (epochs or 1) * -(-self._rows // self._size)
         self.how = f"partial_fit: {self._size} of {self._rows} rows a step, reshuffled every epoch"
+        if given.get("class_weight") == "balanced":  # for `fit` alone
+            classes = np.unique(self._fold.y)
+            weights = compute_class_weight("balanced", classes=classes, y=self._fold.y)
+            self._own = {"class_weight": dict(zip(classes, weights, strict=True))}
         takes_classes = "classes" in inspect.signature(model.partial_fit).parameters
         self._names_classes = takes_classes and self._settings.classes is not None
         patience, adaptive = given.get("n_iter_no_change"), given.get("learning_rate")
@@ -456,8 +467,9 @@ def model_class(estimator: Any) -> type[FoldModel]:
     if not hasattr(model, "get_params") or not hasattr(model, "fit"):
         why = "it has no methods fit and get_params, as an estimator of scikit-learn has"
         raise LearnerError(f"{brief(estimator)} cannot be trained: {why}")
-    if hasattr(model, "partial_fit"):
-        return BatchModel
+    if hasattr(model, "partial_fit"):  # which does not stop early
+        stops = model.get_params(deep=False).get("early_stopping") is True
+        return OneStepModel if stops else BatchModel
     return WarmStartModel if grows_by(model) else booster_model(model) or OneStepModel
 
 
