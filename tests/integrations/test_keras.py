@@ -83,12 +83,24 @@ def test_the_loss_on_training_rows_may_be_the_score():
     is_exact(lambda: learner("loss"))
 
 
-def test_a_callback_that_stops_ends_the_learner():
-    stop = keras.callbacks.Callback()
-    stop.on_epoch_end = lambda epoch, logs=None: setattr(stop.model, "stop_training", True)
-    one = KerasLearner(net(), TRAIN, VALID, callbacks=[stop], **FITTING)
-    assert one.pull(steps=3) == one.evaluate() and one.steps == 1
-    refuses(StopIteration, "", one.pull)
+class Stop(keras.callbacks.Callback):
+    def on_epoch_end(self, epoch, logs=None):
+        self.model.stop_training = epoch == 1
+
+
+@pytest.mark.parametrize("pulls", [[3], [2], [1, 1]])
+def test_a_callback_that_stops_ends_the_learner_and_it_stays_so(pulls, tmp_path):
+    def build():
+        return KerasLearner(net(), TRAIN, VALID, callbacks=[Stop()], **FITTING)
+
+    one = build()
+    scores = [one.pull(steps=steps) for steps in pulls]
+    assert scores[-1] == one.evaluate() and one.steps == 2
+    one.save(tmp_path)
+    again = build()
+    again.load(tmp_path)
+    for ended in (one, again):
+        refuses(StopIteration, "", ended.pull)
 
 
 def test_what_is_wrong_is_said_in_one_line():
@@ -99,9 +111,12 @@ def test_what_is_wrong_is_said_in_one_line():
     refuses(SettingError, "'val_speed' does not say whether higher is", learner, "val_speed")
     said = r"'val_auc' is not reported. Reported are: accuracy, "
     refuses(LearnerError, said, learner("val_auc").pull)
-    refuses(SettingError, "epochs is given to fit by", made, net(), TRAIN, VALID, epochs=3)
+    refuses(SettingError, "epochs is set by the learner", made, net(), TRAIN, VALID, epochs=3)
     for kind in (keras.callbacks.EarlyStopping, keras.callbacks.ReduceLROnPlateau):
-        said, given = f"{kind.__name__} is given, but it counts", {"callbacks": [kind()]}
-        refuses(SettingError, said, made, net(), TRAIN, VALID, **given)
+        said, given = f"{kind.__name__} is given, but it counts", type("Mine", (kind,), {})
+        refuses(SettingError, said, made, net(), TRAIN, VALID, callbacks=[given()])
+    refuses(SettingError, "steps_per_epoch is set", made, net(), TRAIN, VALID, steps_per_epoch=2)
     swap = {"callbacks": [keras.callbacks.SwapEMAWeights()]}
-    refuses(SettingError, "SwapEMAWeights is given to fit by", made, net(), TRAIN, VALID, **swap)
+    refuses(
+        SettingError, "SwapEMAWeights is set by the learner", made, net(), TRAIN, VALID, **swap
+    )

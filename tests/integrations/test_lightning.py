@@ -106,6 +106,25 @@ def test_a_resumed_learner_is_the_same_bit_for_bit(average):
     is_exact(lambda: learner(callbacks=None if average is None else averaging(**average)))
 
 
+@pytest.mark.parametrize("hook", ["on_validation_end", "on_train_epoch_end"])
+@pytest.mark.parametrize("pulls", [[4], [2], [1, 1]])
+def test_a_callback_that_stops_ends_the_learner(hook, pulls):
+    def stop(trainer, module):
+        trainer.should_stop |= trainer.current_epoch == 1
+
+    one = learner(callbacks=[lightning.pytorch.callbacks.LambdaCallback(**{hook: stop})])
+    scores = [one.pull(steps=steps) for steps in pulls]
+    assert scores[-1] == pytest.approx(one.evaluate()) and one.steps == 2
+    refuses(StopIteration, "", one.pull)
+
+
+@pytest.mark.parametrize("more", [{"val_check_interval": 0.5}, {"check_val_every_n_epoch": 2}])
+def test_the_score_is_that_of_the_model_at_the_end_of_the_pull(more):
+    one = learner(**more)
+    assert one.pull() == pytest.approx(one.evaluate()) and one.pull() < 0
+    is_exact(lambda: learner(**more))
+
+
 def test_a_generator_of_the_loader_is_part_of_the_state():
     def build():
         torch.manual_seed(1)

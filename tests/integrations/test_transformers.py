@@ -94,16 +94,29 @@ def test_a_pull_writes_no_checkpoint_and_prints_nothing(tmp_path, capfd):
     assert {path.name for path in other.iterdir()} == {"checkpoint-3", "checkpoint-6"}
 
 
-def test_the_trainer_s_own_metric_is_used_and_a_callback_that_stops_ends_the_learner():
-    class Stop(transformers.TrainerCallback):
-        def on_step_end(self, args, state, control, **more):
-            control.should_training_stop |= state.global_step == 7
+def stopping(hook, at):
+    """A callback that ends a training at a step."""
 
-    one = HuggingFaceLearner(trainer(metric_for_best_model="accuracy", greater_is_better=True))
-    one.trainer.add_callback(Stop())
-    assert one.pull() == one.trainer.evaluate()["eval_accuracy"]
-    one.pull()
-    assert one.steps == 2  # the second was cut short
+    def stop(self, args, state, control, **more):
+        control.should_training_stop |= state.global_step == at
+
+    return type("Stop", (transformers.TrainerCallback,), {hook: stop})()
+
+
+@pytest.mark.parametrize(
+    ("hook", "at", "every", "steps"),
+    [("on_step_end", 7, None, 2), ("on_step_end", 7, 1, 7), ("on_epoch_end", 10, None, 2)],
+)
+def test_the_trainer_s_own_metric_is_used_and_a_callback_that_stops_ends_it(
+    hook, at, every, steps
+):
+    own = {"metric_for_best_model": "accuracy", "greater_is_better": True}
+    made = trainer(**own)
+    made.add_callback(stopping(hook, at))
+    one = HuggingFaceLearner(made, every=every)
+    for _ in range(steps):
+        assert one.pull() == one.trainer.evaluate()["eval_accuracy"]
+    assert one.trainer.state.global_step == at
     refuses(StopIteration, "", one.pull)
 
 

@@ -11,8 +11,9 @@ from latebloomer.integrations import library_learner as base
 __all__ = ["KerasLearner"]
 
 WEIGHTS, SEEDS = "keras.weights.h5", "seeds.npz"
-# Given to `fit` by the learner.
-OWN = {"x", "y", "epochs", "initial_epoch", "validation_data", "SwapEMAWeights"}
+# Given to `fit` by the learner, or not possible if each pull is a `fit` of whole epochs.
+OWN = {"x", "y", "epochs", "initial_epoch", "validation_data", "SwapEMAWeights", "steps_per_epoch",
+       "validation_steps", "validation_batch_size", "validation_freq"}  # fmt: skip
 
 
 class KerasLearner(base.AveragingLearner):
@@ -106,7 +107,9 @@ class KerasLearner(base.AveragingLearner):
         callbacks = fitting.get("callbacks") or []
         base.need_no_stopping(callbacks, "EarlyStopping", "ReduceLROnPlateau")
         for name in {*fitting, *(type(one).__name__ for one in callbacks)} & OWN:
-            raise SettingError(f"{name} is given to fit by the learner itself: remove it")
+            raise SettingError(
+                f"{name} is set by the learner, which trains whole epochs: remove it"
+            )
         self._need_valid(valid)
         self.model, self.full_steps = model, base.checked_full(full_steps)
         if not model.optimizer.built:  # else its part of a file is skipped
@@ -128,7 +131,7 @@ class KerasLearner(base.AveragingLearner):
         with self._random.in_use():
             said = self.model.fit(initial_epoch=self.steps, epochs=last, **fitting)
         vars(optimizer).pop("finalize_variable_values", None)
-        if len(said.epoch) < last - self.steps:  # a callback of the user's has ended it
+        if self.model.stop_training:  # a callback of the user's has ended it
             self._end_at(self.steps + len(said.epoch))
         return base.need_reported(self._metric, said.history)[-1]
 

@@ -38,6 +38,7 @@ class LibraryLearner(ABC):
     full_steps: int | None = None
     steps: int = 0
     _sign = 1.0  # -1 for a metric that is better when lower
+    _cut = False  # whether something in the training has ended it
     _random: Any = None  # `RandomStates`, for libraries that draw from shared generators
     _settings: dict[str, Any]
 
@@ -85,7 +86,7 @@ class LibraryLearner(ABC):
         """Note that something in the training has ended it; raise `StopIteration` if at once."""
         if steps <= self.steps:
             raise StopIteration
-        self.full_steps = steps
+        self.full_steps, self._cut = steps, True
 
     def evaluate(self) -> float:
         """Return the score of the model as it is, without training."""
@@ -94,7 +95,7 @@ class LibraryLearner(ABC):
     def save(self, folder: Path) -> None:
         """Write the state in the library's own format, and a label next to it."""
         self._write(Path(folder))
-        label = self._label() | {"steps": self.steps}
+        label = self._label() | {"steps": self.steps, "cut": self._cut}
         label["random"] = self._random and self._random.state
         (Path(folder) / LABEL).write_text(json.dumps(label), encoding="utf-8")
 
@@ -108,6 +109,8 @@ class LibraryLearner(ABC):
             self._random.state = label["random"]
         self._read(Path(folder), label["steps"])
         self.steps = label["steps"]
+        if label["cut"]:
+            self.full_steps, self._cut = self.steps, True
 
     def _label(self) -> dict[str, Any]:
         """Return what decides what the model becomes, as JSON gives it back."""
@@ -322,7 +325,7 @@ def need_reported(name: str, values: Mapping[str, Any]) -> Any:
 
 def need_no_stopping(callbacks: Iterable[Any], *kinds: str) -> None:
     """Raise a `SettingError` if a callback counts epochs without improvement."""
-    for name in {type(one).__name__ for one in callbacks} & {*kinds}:
+    for name in {kind.__name__ for one in callbacks for kind in type(one).__mro__} & {*kinds}:
         why = "counts from 0 in each pull, and in a race the policy decides when a learner stops"
         raise SettingError(f"{name} is given, but it {why}: remove it")
 

@@ -164,7 +164,7 @@ class LightningLearner(base.AveragingLearner):
         return self._lightning.Trainer(**settings)
 
     def _train(self, last: int) -> Any:
-        self._last, trainer = last, self._trainer  # the epoch at which this `fit` ends
+        self._last, self._asked, trainer = last, False, self._trainer
         given: dict[str, Any] = {}
         if self._restart is not None:
             given["ckpt_path"] = str(self._restart)
@@ -182,13 +182,16 @@ class LightningLearner(base.AveragingLearner):
             state: dict[str, Any] = {"state_dict": {}}
             self._averaging.on_save_checkpoint(trainer, self.model, state)
             self._average = state["state_dict"]
-        if trainer.current_epoch < last:  # a callback of the user's has ended it
+        if self._asked or trainer.current_epoch < last:  # a callback of the user's has ended it
             self._end_at(trainer.current_epoch)
-        if self._averaging is not None and self._averaging.should_update(epoch_idx=last - 1):
-            return self._value()  # the average has changed after the validation
+        late = self._averaging is not None and self._averaging.should_update(epoch_idx=last - 1)
+        at_end = trainer.val_check_batch == trainer.num_training_batches
+        if late or not at_end or trainer.check_val_every_n_epoch != 1:
+            return self._value()  # the model has changed after the validation
         return base.need_reported(self._metric, trainer.callback_metrics)
 
     def _stop(self, trainer: Any, module: Any) -> None:
+        self._asked |= trainer.should_stop  # by a callback of the user's
         trainer.should_stop |= trainer.current_epoch + 1 >= self._last
 
     def _check_callbacks(self, trainer: Any, module: Any) -> None:

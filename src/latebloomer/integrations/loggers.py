@@ -184,7 +184,9 @@ class TensorBoardLogger(WriterPerLearner):
         self._folder = Path(folder)
 
     def score(self, arm: int, pull: int, score: float, view: RaceView) -> None:
-        self._writer(arm, view).add_scalar("score", score, pull)
+        writer = self._writer(arm, view)
+        writer.add_scalar("score", score, pull)
+        writer.flush()  # else a kill loses what is in memory
 
     def decide(self, summary: Mapping[str, Any], view: RaceView) -> None:
         for arm, name in enumerate(view.names):

@@ -152,14 +152,14 @@ class HuggingFaceLearner(base.AveragingLearner):
 
     def _train(self, last: int) -> Any:
         pause, place = self._pause, str(self._folder) if self.steps else None
-        pause.last, pause.ended = last, False
+        pause.last, pause.ended, pause.cut = last, False, False
         gc.freeze()  # each `train()` collects: in all objects that takes longer than a short pull
         try:
             with self._random.in_use():
                 self.trainer.train(resume_from_checkpoint=place)
         finally:
             gc.unfreeze()
-        if not pause.ended:  # a callback of the user's has ended it
+        if pause.cut or not pause.ended:  # a callback of the user's has ended it
             self._end_at(ceil(self.trainer.state.global_step / self._settings["every"]))
         self._random.state = pause.random
         pause.states = [part.state_dict() for part in _parts(self.trainer)]
@@ -221,7 +221,7 @@ def _pause(transformers: Any, trainer: Any, random: base.RandomStates, every: in
     class Pause(transformers.TrainerCallback):  # type: ignore[misc]
         last = 0
         states: list[Any] = []  # noqa: RUF012 (replaced, never changed)
-        ended = False  # whether this callback ended the training
+        ended = cut = False  # whether this callback, or one of the user's, ended the training
         random: Any = None  # states of the generators at that end
         after_step = staticmethod(lambda: None)  # updates an average of the weights, if any
         _continues = False
@@ -242,12 +242,19 @@ def _pause(transformers: Any, trainer: Any, random: base.RandomStates, every: in
 
         def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
             self.after_step()
-            if state.global_step >= min(self.last * every, state.max_steps):
-                control.should_training_stop = self.ended = True
+            if not float(state.epoch).is_integer():
+                self._end(state, control)
 
         def on_epoch_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-            if self.ended and not float(state.epoch).is_integer():  # a pause is not an end
+            if float(state.epoch).is_integer():
+                self._end(state, control)
+            elif self.ended:  # a pause is not an end
                 control.should_log = control.should_evaluate = control.should_save = False
+
+        def _end(self, state: Any, control: Any) -> None:
+            self.cut = control.should_training_stop
+            if state.global_step >= min(self.last * every, state.max_steps):
+                control.should_training_stop = self.ended = True
 
         def on_train_end(self, *_: Any, **__: Any) -> None:
             self.random = random.now()
