@@ -232,7 +232,7 @@ def test_what_cannot_race_is_said_before_anything_is_written(tmp_path, learners,
 BAD_SETTINGS = [
     ({"budget": 1}, BudgetError, "budget=1 is too small for 2 learners: foresight needs at least"),
     ({"budget": 2, "policy": "r-sr"}, BudgetError, "budget=2 is too small for 2 learners: r-sr"),
-    ({}, SettingError, r"No budget was given. Give .* trainings=3 \(full trainings\), bu"),
+    ({}, SettingError, r"No budget was given. Give .* trainings=3 \(full trainings\), "),
     ({"budget": 20, "seconds": 3}, SettingError, "^budget=20 and seconds=3 were both given"),
     ({"seconds": 0}, SettingError, "seconds must be above 0: "),
     ({"budget": 20, "policy": "r-usr"}, UnknownName, "did you mean"),

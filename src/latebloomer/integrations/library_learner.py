@@ -60,7 +60,7 @@ class LibraryLearner(ABC):
         """Return whether the name that a user gave a metric says that higher is better."""
         name = metric.lower()
         lower, higher = (any(word in name for word in words) for words in (LOWER, HIGHER))
-        if re.search("(^|_)neg(ative)?_", name):  # as in neg_log_loss
+        if re.search("(^|_)(neg|negative)_", name):  # as in neg_log_loss
             lower, higher = higher, lower
         if lower != higher:
             return higher
