@@ -191,7 +191,9 @@ class Results:
         if not pairs:
             at = "any budget" if budget is None else f"budget {budget}"
             both = " and ".join(labels)
-            raise ResultsError(f"{both} share no runs at {at}. Simulate them in one call.")
+            raise ResultsError(
+                f"{both} were not simulated together at {at}. Simulate them in one call."
+            )
         sides = [pair if pair.first == labels[0] else pair.swapped() for pair in pairs]
         return Comparison(*labels, tuple(map(_comparison_row, sides)))
 
