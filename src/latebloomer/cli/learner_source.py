@@ -41,7 +41,7 @@ def learners_at(where: str, need_models: bool = False) -> Mapping[str, Any]:
     made: Any = _run(where, given) if called else given  # type: ignore[arg-type]
     if not isinstance(made, Mapping):
         found = f"{where} {'returned' if called else 'is'} {type(made).__name__}"
-        raise LearnerError(f"{found}, not a dict of learners or a function that returns one.")
+        raise LearnerError(f"{found}, but it must be a dict of learners or return one.")
     return {name: _with_models(one) for name, one in made.items()} if need_models else made
 
 
