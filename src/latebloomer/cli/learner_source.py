@@ -40,10 +40,8 @@ def learners_at(where: str, need_models: bool = False) -> Mapping[str, Any]:
     called = callable(given) and not inspect.isclass(given)
     made: Any = _run(where, given) if called else given  # type: ignore[arg-type]
     if not isinstance(made, Mapping):
-        raise LearnerError(
-            f"{where} {'returned' if called else 'is'} {type(made).__name__}, but it must be a "
-            "dict of learners or a function that returns one."
-        )
+        found = f"{where} {'returned' if called else 'is'} {type(made).__name__}"
+        raise LearnerError(f"{found}, but it must be a dict of learners or return one.")
     return {name: _with_models(one) for name, one in made.items()} if need_models else made
 
 
@@ -64,10 +62,8 @@ def _module(where: str, source: str) -> ModuleType:
     found = _run(where, partial(_imported, name))
     if found is None:
         path = f"{name.replace('.', '/')}.py"
-        raise LearnerError(
-            f"There is no module {name!r} here. Run the command where {path} is, or give the "
-            f"file's path, folder/{where.replace(name, path, 1)}."
-        )
+        cure = f"Run the command where {path} is, or give folder/{where.replace(name, path, 1)}."
+        raise LearnerError(f"There is no module {name!r} here. {cure}")
     if file is not None and os.path.realpath(found.__file__ or "") != os.path.realpath(file):
         raise LearnerError(f"{source} has the name of a module in use, {name!r}. Rename it.")
     return found

@@ -103,7 +103,8 @@ def label_ends(ax: Any, labels: Mapping[str, str] | None = None) -> None:
     """
     lines = [line for line in ax.lines if not line.get_label().startswith("_")]
     lines.sort(key=lambda line: sum(line.get_ydata()) / len(line.get_ydata()))  # breaks ties
-    ends = [_end_of(ax, line) for line in lines]
+    to_axes = ax.transScale + ax.transLimits
+    ends = [to_axes.transform(line.get_xydata()[-1]) for line in lines]
     gap = LABEL_HEIGHT / (72 * AXES_SHARE * ax.figure.get_figheight())
     for line, (x, y), at in zip(lines, ends, spread([y for _, y in ends], gap), strict=True):
         name = line.get_label()
@@ -114,12 +115,6 @@ def label_ends(ax: Any, labels: Mapping[str, str] | None = None) -> None:
         piece.set(transform=ax.transAxes, clip_on=False, markevery=[1], label="_piece")
         ax.text(1.105, at, (labels or {}).get(name, name), transform=ax.transAxes, va="center",
                 fontsize=TEXT)  # fmt: skip
-
-
-def _end_of(ax: Any, line: Any) -> tuple[float, float]:
-    """Return where a line ends, as shares of the axes."""
-    x, y = ax.transLimits.transform(ax.transScale.transform(line.get_xydata()[-1]))
-    return float(x), float(y)
 
 
 def side_legend(ax: Any) -> None:

@@ -200,10 +200,9 @@ class Driver:
         made = self.journal = files.rescue(lost, known)
         lost.close()
         self.states.follow(made.path)
-        self.record(
-            WarningNoted(None, f"the journal {near(lost.path or made.path)} was deleted or "
-                        f"replaced during the race: all of it is in {near(made.path)}")
-        )  # fmt: skip
+        old, new = near(lost.path or made.path), near(made.path)
+        said = f"the journal {old} was deleted or replaced during the race: all of it is in {new}"
+        self.record(WarningNoted(None, said))
 
     def _call_back(self, event: Event) -> None:
         """Hand on an event; an exception in a function is a warning, once, not the race's end."""
@@ -366,10 +365,8 @@ class Driver:
             return "Every learner is restored from its checkpoint."
         text = f"Retraining {pulls} pulls that no checkpoint covers (about {span_of_time(time)})."
         if away:
-            text += (
-                f" The checkpoints of {away} learners are not in {states.storage}: if they are "
-                "elsewhere, stop and give the runner that storage."
-            )
+            text += f" The checkpoints of {away} learners are not in {states.storage}: if they are"
+            text += " elsewhere, stop and give the runner that storage."
         return text
 
     def save(self, arms: Sequence[int]) -> None:

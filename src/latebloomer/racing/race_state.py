@@ -67,10 +67,8 @@ class RaceState:
         try:
             race = cls(first.event, policy)
         except (KeyError, TypeError, AttributeError) as error:  # settings that are none
-            raise errors.JournalError(
-                f"the settings in the journal cannot be read ({reason_of(error)}): it has been "
-                "changed"
-            ) from error
+            said = f"the settings in the journal were changed ({reason_of(error)})"
+            raise errors.JournalError(said) from error
         race.started = first.at
         race.replay(stream)
         return race
@@ -130,10 +128,8 @@ class RaceState:
                 elif event.folder == place_of(event.arm, event.n):
                     self.checkpoints[event.arm] = event
                 else:
-                    raise errors.JournalError(
-                        f"the journal names {event.folder!r} as a checkpoint, which is not a "
-                        "place of this race: it has been changed"
-                    )
+                    said = f"its checkpoint {event.folder!r} is not a place of this race"
+                    raise errors.JournalError(f"the journal has been changed: {said}")
             case events.SaveFailed() if event.arm not in self._unsaved:  # noted once
                 self._unsaved.add(event.arm)
                 text = f"could not be saved ({event.reason}); the race continues"
@@ -283,8 +279,6 @@ def check_callbacks(callbacks: Any) -> list[Callback]:
     """Return the functions as a list; raise a `SettingError` if they are no functions."""
     listed = [] if callbacks is None else callbacks
     if callable(listed) or not (isinstance(listed, Iterable) and all(map(callable, listed))):
-        raise errors.SettingError(
-            f"callbacks={brief(callbacks)}, but callbacks must be a list of functions "
-            "f(event, view)"
-        )
+        needed = "a list of functions f(event, view)"
+        raise errors.SettingError(f"callbacks={brief(callbacks)}, but callbacks must be {needed}")
     return list(listed)

@@ -122,10 +122,8 @@ def continue_race(
             raise SettingError(f"add={add!r}, but add must be a dict of names and learners")
         for name in add or {}:  # which may also be among the learners, if the call is repeated
             if name in state.created.names:
-                raise SettingError(
-                    f"add={{{name!r}: ...}}, but {name!r} is in this race already. A new learner "
-                    f"needs its own name, other than {', '.join(state.names)}."
-                )
+                said = f"add={{{name!r}: ...}}, but {name!r} is in this race already"
+                raise SettingError(f"{said}. Give a name other than {', '.join(state.names)}.")
         if isinstance(learners, Mapping):
             learners = {**learners, **(add or {})}
         described = asked.described(learners)
@@ -255,12 +253,10 @@ def start_watching(journal: Path) -> int | None:
         child.kill()
         reader.join()
         child.communicate()
-    warnings.warn(
-        f"The race runs, but cannot be watched ({''.join(said).strip() or 'it did not come up'}). "
-        f"Try later: latebloomer watch {near(journal)}",
-        RuntimeWarning,
-        stacklevel=4,
-    )
+    why = "".join(said).strip() or "it did not come up"
+    later = f"Try later: latebloomer watch {near(journal)}"
+    text = f"The race runs, but cannot be watched ({why}). {later}"
+    warnings.warn(text, RuntimeWarning, stacklevel=4)
     return None
 
 
@@ -296,10 +292,8 @@ def plan_extension(
         if horizon not in (None, session.horizon):
             asked.append(f"horizon={horizon}")
         if asked:
-            raise SettingError(
-                f"{asked[0]} also needs a larger budget, which pays for it: resume(..., budget=N) "
-                f"with N above {session.budget}"
-            )
+            more = f"resume(..., budget=N) with N above {session.budget}"
+            raise SettingError(f"{asked[0]} also needs a larger budget, which pays for it: {more}")
         return Extension()
     if horizon is not None:
         most = max(1, *session.pulls)

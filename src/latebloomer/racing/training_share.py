@@ -131,10 +131,8 @@ def units_of(
     """Return the settings that say what a pull is, and the budget and the horizon in pulls."""
     if trainings is None and full_steps is None:
         if pulls_per_training is not None:
-            raise SettingError(
-                f"pulls_per_training={pulls_per_training} needs trainings= or full_steps=: "
-                "without them a pull is one step"
-            )
+            said = f"pulls_per_training={pulls_per_training} needs trainings= or full_steps="
+            raise SettingError(f"{said}: without them a pull is one step")
         return {"budget": budget, "horizon": horizon}
     for name, value in (("budget", budget), ("horizon", horizon)):
         if trainings is not None and value is not None:

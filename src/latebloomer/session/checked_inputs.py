@@ -38,10 +38,8 @@ def as_score(score: object, of: str = "") -> float:
         with suppress(Exception):  # whatever the value's own code raises
             value = float(score)  # type: ignore[arg-type]
     if not -LARGEST <= value <= LARGEST:
-        raise RewardError(
-            f"score={brief(score)}{of} must be a finite number between {-LARGEST:g} and "
-            f"{LARGEST:g}{', not text' * text}. Check what the pull returned."
-        )
+        needed = f"a finite number between {-LARGEST:g} and {LARGEST:g}{', not text' * text}"
+        raise RewardError(f"score={brief(score)}{of} must be {needed}. Check the pull's return.")
     return value
 
 

@@ -307,10 +307,8 @@ class Session:
         if event.arm != len(names) or isinstance(event.arm, bool):
             raise TellError(f"{name!r} must join as arm {len(names)}, not as arm {event.arm}.")
         if self.decides_every_pull and not self.policy.picks_by_rating:
-            raise TellError(
-                f"{name!r} cannot join: {self.policy!r} fixes the order of its arms at the start. "
-                "Start a new race or session with it."
-            )
+            why = f"{self.policy!r} fixes the order of its arms at the start"
+            raise TellError(f"{name!r} cannot join: {why}. Start a new race or session with it.")
         self._joining = (*self._joining, event)
 
     def _extend(self, event: session_events.Extended) -> None:

@@ -226,10 +226,8 @@ def _is_by_sums(method: str, problem: Problem, policies: list[Policy], numbers: 
         fixed = ANY not in policy.plan(*numbers).keep
         means = policy.rated_window(1) is not None and not policy.decides_after_sweeps()
         if not (fixed and means and keeps_levels(policy)):
-            obstacles.append(
-                f"{label_of(policy)} has no fixed plan with window means, or its `remember` keeps "
-                "no sums"
-            )
+            lacks = "no fixed plan with window means, or its `remember` keeps no sums"
+            obstacles.append(f"{label_of(policy)} has {lacks}")
     if not isinstance(problem.noise, Gaussian):
         obstacles.append(f"the noise is {problem.noise}, not Gaussian")
     if obstacles and method == "sums":

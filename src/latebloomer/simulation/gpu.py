@@ -235,10 +235,8 @@ def _many_runs(policy: type[Policy]) -> Any:
 def gpu_player(experiment: Experiment, policy: Policy) -> Player:
     """Return a function that simulates runs on the GPU."""
     if not cuda.is_available():
-        raise NoDevice(
-            "target='gpu' found no GPU or no CUDA driver on this machine. Use target='cpu', or "
-            "see what `python -m numba -s` prints under CUDA."
-        )
+        cure = "Use target='cpu', or see what `python -m numba -s` prints under CUDA."
+        raise NoDevice(f"target='gpu' found no GPU or no CUDA driver on this machine. {cure}")
     if experiment.breakpoints is not None:
         raise SettingError("method='sums' needs target='cpu'. Use method='pulls' on a GPU.")
     arms, numbers = experiment.arms, (experiment.budget, experiment.horizon, experiment.seed)

@@ -136,9 +136,8 @@ class TaskQueue:
             return self._ray.put(experiment)
         except Exception as error:  # whatever an object's own code raises
             raise SettingError(
-                f"{', '.join(experiment.policies)} or the noise {experiment.noise} cannot be sent "
-                f"to other processes ({type(error).__name__}: {error}). With engine='ray' they "
-                "may hold no open files, locks, threads or connections."
+                f"{', '.join(experiment.policies)} or {experiment.noise} cannot be sent to other "
+                f"processes ({reason_of(error)}). Open files, locks and threads cannot be sent."
             ) from error
 
     def _size(self, experiment: Experiment) -> int:
@@ -177,15 +176,13 @@ class TaskQueue:
             if isinstance(error.cause, failed.RaySystemError):
                 raise ClusterError(
                     f"A worker cannot read what it was sent ({reason_of(error.cause)}). Install "
-                    "the module of the policy on every node, or define the policy in the program "
-                    "itself."
+                    "the policy's module on every node, or define the policy in the program."
                 ) from error
             raise error.cause or error from error  # of the policy's code: as it is raised here
         except (failed.RuntimeEnvSetupError, failed.TaskUnschedulableError) as error:
             raise ClusterError(f"Ray cannot run tasks of a simulation: {error}") from error
         except failed.RayError as error:
             raise ClusterError(
-                f"The worker for runs {part.first} to {part.last - 1} at budget {part.budget} "
-                f"died {1 + RETRIES} times in a row ({type(error).__name__}). If memory ran out, "
-                "give a smaller chunk; otherwise look at the logs of the cluster."
+                f"A worker for runs {part.first} to {part.last - 1} at budget {part.budget} died "
+                f"{1 + RETRIES} times ({type(error).__name__}). Try a smaller chunk, or see logs."
             ) from error

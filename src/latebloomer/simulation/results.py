@@ -190,10 +190,8 @@ class Results:
         pairs = [pair for pair in both if budget in (None, pair.budget)]
         if not pairs:
             at = "any budget" if budget is None else f"budget {budget}"
-            raise ResultsError(
-                f"{labels[0]} and {labels[1]} were not simulated in the same runs at {at}. "
-                "Simulate them in one call, with the same method."
-            )
+            why = f"{labels[0]} and {labels[1]} were not simulated together at {at}"
+            raise ResultsError(f"{why}. Simulate them in one call.")
         sides = [pair if pair.first == labels[0] else pair.swapped() for pair in pairs]
         return Comparison(*labels, tuple(map(_comparison_row, sides)))
 

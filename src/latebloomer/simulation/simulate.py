@@ -131,10 +131,7 @@ def simulate(
     require(0 <= need_whole("first_run", first_run) <= RUNS - runs, "first_run", first_run,
             f"from 0 to {RUNS - runs}", "runs are numbered below 2^48")  # fmt: skip
     if address is not None and engine != "ray":
-        raise SettingError(
-            f"address={address!r} is the address of a Ray cluster, but engine={engine!r}. Add "
-            "engine='ray', or omit address."
-        )
+        raise SettingError(f"address={address!r} is for Ray. Add engine='ray', or omit address.")
     setting, given = problem_of(problem), _by_label(policies)
     where = {"chunk": chunk, "first": first_run, "last": first_run + runs}
     experiments = [
@@ -264,8 +261,7 @@ class GrowingResults:
             raise ResultsError(
                 f"{self._path} has {', '.join(sorted(met, key=rank))} at budget {old.budget} by "
                 f"sums, but this call has {', '.join(sorted(experiment.policies, key=rank))}. By "
-                "sums, the random draws depend on which policies are simulated together: give the "
-                "same policies, or another file."
+                "sums, draws depend on all policies: give the same ones, or another file."
             )
 
 

@@ -154,8 +154,7 @@ def need_same(what: str, ours: Mapping[str, object], theirs: Mapping[str, object
         if value != theirs[name]:
             raise ResultsError(
                 f"Cannot merge {what}: {name} is {value!r} in one and {theirs[name]!r} in the "
-                "other. Only results of the same problem, seed and settings can be merged; write "
-                "others to another file."
+                "other. Write results of another problem, seed or setting to another file."
             )
 
 

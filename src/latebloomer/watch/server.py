@@ -207,9 +207,7 @@ def serve(
         listening = socket.create_server((HOST, port))  # a reader of the address may connect now
     except (OSError, OverflowError) as error:
         why = getattr(error, "strerror", None) or "ports are 0 to 65535"
-        raise SettingError(
-            f"port={port} cannot be used ({why}). Choose another port, or omit it for a free one."
-        ) from error
+        raise SettingError(f"port={port} cannot be used ({why}). Give another or none.") from error
     real_port = listening.getsockname()[1]
     settings = uvicorn.Config(
         app_of(watch, real_port), log_level="critical", access_log=False, lifespan="off",

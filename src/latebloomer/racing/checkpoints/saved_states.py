@@ -159,10 +159,8 @@ def _from_checkpoint(entry: Entry, at: Restorable, notes: list[str]) -> tuple[An
             try:  # and build nothing next to it: memory may be short
                 return pickle.loads((folder / LEARNER).read_bytes()), saved.n
             except Exception as error:  # its class has moved, or is not in this program
-                notes.append(
-                    f"its checkpoint of pull {saved.n} could not be unpickled "
-                    f"({reason_of(error)}), so it was trained again"
-                )
+                why = f"could not be unpickled ({reason_of(error)}), so it was trained again"
+                notes.append(f"its checkpoint of pull {saved.n} {why}")
                 return entry.build(), None
         learner: Any = entry.build()
         if folder is not None and learners.can_save(learner):
@@ -177,10 +175,8 @@ def _from_checkpoint(entry: Entry, at: Restorable, notes: list[str]) -> tuple[An
                 )
             return learner, saved.n
     if folder is None:
-        notes.append(
-            f"its checkpoint of pull {saved.n} was not loaded: the files are missing or not those "
-            "that were saved (their digest differs from the journal's)"
-        )
+        why = "the files are missing, or their digest differs from the journal's"
+        notes.append(f"its checkpoint of pull {saved.n} was not loaded: {why}")
     return learner, None
 
 
@@ -188,9 +184,7 @@ def _pull_again(learner: Learner, pull: Callable[[Learner], Any], n: int, done: 
     try:
         return learners.as_score(pull(learner))
     except StopIteration:
-        raise LearnerError(
-            f"it ended after {n} pulls when it was trained again; it had {done} before"
-        ) from None
+        raise LearnerError(f"trained again, it ended after {n} pulls, not {done}") from None
 
 
 # --- pickles ---

@@ -176,10 +176,8 @@ def storage_at(address: str | os.PathLike[str]) -> Storage:
     Remote(address='s3://bucket/races')
     """
     if not isinstance(address, str | os.PathLike) or not str(address).strip():
-        raise SettingError(
-            f"storage={address!r}, but storage must be a folder that every node sees, or an "
-            "address such as s3://bucket/folder"
-        )
+        needed = "a folder that every node sees, or an address such as s3://bucket/folder"
+        raise SettingError(f"storage={address!r}, but storage must be {needed}")
     if "://" in str(address):
         return Remote(str(address).rstrip("/"))
     return Folder(str(Path(address).absolute()))

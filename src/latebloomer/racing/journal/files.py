@@ -73,10 +73,8 @@ def new_file(place: Place, name: str = "journal") -> Path:
     if not file.parent.is_dir():
         raise JournalError(f"{name}={str(file)!r}: there is no folder {file.parent}. Create it.")
     if file.is_dir():
-        raise JournalError(
-            f"{name}={str(file)!r} is a folder. Give a file, or end the name with a slash to get "
-            "a new file in the folder for each race."
-        )
+        way = "Give a file, or end the name with a slash to get a new file in it for each race."
+        raise JournalError(f"{name}={str(file)!r} is a folder. {way}")
     return file
 
 
@@ -200,10 +198,8 @@ def need_journal(file: Path) -> None:
     if not file.stat().st_size:
         waiting = _wal(file).stat().st_size if _wal(file).exists() else 0
         if waiting:  # a copy in progress: SQLite would delete the -wal
-            raise JournalError(
-                f"Journal {near(file)} has 0 bytes, but {_wal(file).name} next to it has "
-                f"{waiting}. Copy both files again, together."
-            )
+            said = f"Journal {near(file)} has 0 bytes, but {_wal(file).name} has {waiting}"
+            raise JournalError(f"{said}. Copy both files again, together.")
         return
     try:
         with closing(_connect_to_read(file, at_rest=True)) as db:

@@ -156,14 +156,10 @@ def check_journal_options(journal: Any, if_exists: Any) -> None:
     """Raise a `SettingError` unless these say where a race goes."""
     text = os.fspath(journal) if isinstance(journal, str | os.PathLike) else ""
     if journal is not None and not (isinstance(text, str) and text.strip()):
-        raise errors.SettingError(
-            f"journal={brief(journal)} must be a file, a folder that ends in a slash, or None to "
-            f"keep the race in memory. Omit it to record the race in {RACES!r}."
-        )
-    errors.require(
-        isinstance(if_exists, str) and if_exists in IF_EXISTS, "if_exists", if_exists,
-        "'error', 'resume' or 'new'", "it says what to do if the journal already holds a race",
-    )  # fmt: skip
+        needed = "a file, a folder that ends in a slash, or None to keep the race in memory"
+        raise errors.SettingError(f"journal={brief(journal)} must be {needed}.")
+    known, why = isinstance(if_exists, str) and if_exists in IF_EXISTS, "a journal may hold a race"
+    errors.require(known, "if_exists", if_exists, "'error', 'resume' or 'new'", why)
 
 
 def names_folder(journal: Place | None) -> bool:
@@ -206,10 +202,8 @@ def journal_files(folder: Place) -> list[Path]:
     """Return the files of a folder that may be journals, the one written last at the end."""
     place = Path(folder)
     if not place.is_dir():
-        raise errors.JournalError(
-            f"There is no folder {near(place.absolute())}. Races are recorded in {RACES} of the "
-            "folder that they run in; give another folder, or start with race(...)."
-        )
+        said = f"There is no folder {near(place.absolute())}"
+        raise errors.JournalError(f"{said}. Give another folder, or start with race(...).")
     found = [path for path in place.iterdir() if _may_be_journal(path)]
     return sorted(found, key=lambda path: (written_at(path), path.name))
 

@@ -164,10 +164,8 @@ def make_runner(runner: str | Runner) -> Runner:
         return recorded_runner({"name": runner})
     if runner == "isolated":
         return recorded_runner({"name": "local", "isolate": True})
-    raise SettingError(
-        f"runner={runner!r}, but runner must be 'local', 'isolated', 'ray' or a Runner such as "
-        "LocalRunner(timeout=60)"
-    )
+    needed = "'local', 'isolated', 'ray' or a Runner such as LocalRunner(timeout=60)"
+    raise SettingError(f"runner={runner!r}, but runner must be {needed}")
 
 
 def recorded_runner(settings: Mapping[str, Any]) -> Runner:
@@ -179,10 +177,8 @@ def recorded_runner(settings: Mapping[str, Any]) -> Runner:
     name = values.pop("name")
     if name in ("local", "ray"):
         return LocalRunner(**values) if name == "local" else RayRunner(**values)
-    raise SettingError(
-        f"This race was run by {name}, which is not a runner of this library: pass it again with "
-        "resume(..., runner=...), or resume with runner='local'."
-    )
+    way = "Pass it again with resume(..., runner=...), or resume with runner='local'."
+    raise SettingError(f"This race was run by {name}, not by a runner of this library. {way}")
 
 
 # --- few learners in memory ---
@@ -208,10 +204,8 @@ def check_memory_limit(
         raise SettingError(f"{given} {wrong}. Change that, {WITHOUT}.")
     for entry in entries:
         if not entry.rebuilds:
-            raise LearnerError(
-                f"{given}, but learner {entry.name!r} is an object, which is in memory as long as "
-                f"you hold it. Pass a function that builds it, {WITHOUT}."
-            )
+            said = f"{given}, but learner {entry.name!r} is an object, which is in memory anyway"
+            raise LearnerError(f"{said}. Pass a function that builds it, {WITHOUT}.")
         if isgeneratorfunction(entry.given):
             raise cannot_let_go(entry, "it is a generator")
 

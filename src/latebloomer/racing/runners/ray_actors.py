@@ -277,10 +277,8 @@ class Slots:
         self.look()
         while not self._there(kind):
             if monotonic() > until:
-                raise ClusterError(
-                    f"The Ray cluster had no node with {kind} free for {PATIENCE:g} s. Wait until "
-                    "resources are free, or request less per learner."
-                )
+                said = f"The Ray cluster had no node with {kind} free for {PATIENCE:g} s"
+                raise ClusterError(f"{said}. Wait until one is free, or request less per learner.")
             self.wait(1.0)
 
     def wait(self, seconds: float) -> None:

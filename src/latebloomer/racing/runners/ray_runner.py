@@ -212,10 +212,8 @@ class RayRunner(Runner):
         """Wait for a machine that has room for a learner, but not for ever."""
         self._slots.wait(TICK)
         if monotonic() - self._heard > ray_actors.PATIENCE:
-            raise ClusterError(
-                f"the Ray cluster had no machine for any learner for {ray_actors.PATIENCE:g} s: "
-                "resume(...) when it has some again; the journal is complete"
-            )
+            said = f"the Ray cluster had no machine for any learner for {ray_actors.PATIENCE:g} s"
+            raise ClusterError(f"{said}: resume(...) when it has one; the journal is complete")
         return events.Waiting(())
 
     def _answered(self, worker: Worker) -> Iterator[Report]:

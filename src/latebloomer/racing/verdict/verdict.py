@@ -210,10 +210,8 @@ class Verdict:
         if self[name].name == self.name and self.learner is not None:
             return self.learner
         if self.loader is None:
-            raise LearnerError(
-                f"Learner {name!r} cannot be restored from a journal alone. Call "
-                f"resume(journal, learners).load({name!r}) with the learners of the race."
-            )
+            call = f"resume(journal, learners).load({name!r})"
+            raise LearnerError(f"{name!r} cannot be restored from a journal alone. Call {call}.")
         return self.loader(name)
 
     def __getitem__(self, name: str) -> LearnerView:
