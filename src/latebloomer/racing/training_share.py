@@ -45,7 +45,7 @@ def full_training(steps: int) -> Callable[[Thing], Thing]:
     >>> net.full_steps
     200
     """
-    _need_whole("full_steps", steps, "the number of steps in a full training")
+    _need_whole("full_steps=", steps, "steps")
 
     def declare(thing: Thing) -> Thing:
         thing.full_steps = steps  # type: ignore[attr-defined]

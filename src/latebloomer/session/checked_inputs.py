@@ -39,7 +39,7 @@ def as_score(score: object, of: str = "") -> float:
             value = float(score)  # type: ignore[arg-type]
     if not -LARGEST <= value <= LARGEST:
         needed = f"a finite number between {-LARGEST:g} and {LARGEST:g}{', not text' * text}"
-        raise RewardError(f"score={brief(score)}{of} must be {needed}. Check the pull's return.")
+        raise RewardError(f"score={brief(score)}{of} must be {needed}. Check the metric.")
     return value
 
 

@@ -184,5 +184,5 @@ class TaskQueue:
         except failed.RayError as error:
             raise ClusterError(
                 f"A worker for runs {part.first} to {part.last - 1} at budget {part.budget} died "
-                f"{1 + RETRIES} times ({type(error).__name__}). Try a smaller chunk, or see logs."
+                f"{1 + RETRIES} times ({type(error).__name__}). Give a smaller chunk, or see logs."
             ) from error
