@@ -172,14 +172,14 @@ def test_settings_that_differ_have_a_column_and_an_axis():
 def test_of_many_learners_the_top_ones_are_colored_and_labeled(count, colored):
     drawn = RaceDrawing(searched(count))
     assert [one for one, look in drawn.looks.items() if look != "gray"] == list(range(colored))
-    names = re.findall(r'class="name c\d+[^"]*" data-arm="(\d+)"', drawn.marks()["marks"])
+    names = re.findall(r'class="name c\d+[^"]*" data-arm="(\d+)"', drawn.marks()["ends"])
     assert sorted(map(int, names)) == list(range(colored))
 
 
 def test_the_horizon_and_forecasts_are_in_the_picture():
     page = replace(plain_page(), horizon=12, levels=())
     drawn = RaceDrawing(page)
-    assert drawn.view.longest == 12 and ">horizon 12</text>" in drawn.marks()["marks"]
+    assert drawn.view.longest == 12 and ">horizon 12</text>" in drawn.marks()["ends"]
     end = drawn.view.place(Point(12, 1.0))  # the estimate, at the horizon
     assert f"L{end}" in drawn.marks()["fans"] and 'class="area"' in drawn.marks()["fans"]
     dropped = replace(page, learners=[replace(page.learners[0], state="dropped")])
@@ -188,7 +188,7 @@ def test_the_horizon_and_forecasts_are_in_the_picture():
     assert f"M{drawn.view.place(Point(3, 0.8))}L" in fans  # from the forecast's level
     assert "Shaded" in drawn.note() and "Shaded" not in RaceDrawing(dropped).note()
     far = RaceDrawing(replace(page, horizon=1000))
-    assert far.view.longest == 12 and "horizon 1,000 →" in far.marks()["marks"]
+    assert far.view.longest == 12 and "horizon 1,000 →" in far.marks()["ends"]
 
 
 def test_a_thinned_curve_is_the_means_of_even_bins_however_it_grew(rng):

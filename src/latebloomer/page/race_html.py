@@ -116,7 +116,8 @@ class RaceDrawing:
         return {
             "axes": svg.draw_axes(self.view),
             "fans": svg.draw_fans(*seen),
-            "marks": svg.draw_marks(*seen),
+            "crosses": svg.draw_crosses(*seen),
+            "ends": svg.draw_ends(*seen),
             "legend": self.legend(),
             "note": self.note(),
         }

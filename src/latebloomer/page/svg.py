@@ -159,7 +159,8 @@ def draw_curves(page: RacePage, view: View, looks: Looks, raw: bool) -> str:
         f'<svg id="curves" viewBox="{view.box}" preserveAspectRatio="none" '
         f'data-origin="{view.origin!r}" data-unit="{view.unit!r}">'
         f'<g id="fans">{draw_fans(page, view, looks)}</g>{paths}</svg>'
-        f'<g id="marks">{draw_marks(page, view, looks)}</g></svg></div>'
+        f'<g id="marks"><g id="crosses">{draw_crosses(page, view, looks)}</g>'
+        f'<g id="ends">{draw_ends(page, view, looks)}</g></g></svg></div>'
     )
 
 
@@ -218,7 +219,18 @@ def draw_fans(page: RacePage, view: View, looks: Looks) -> str:
     return "".join(shapes)
 
 
-def draw_marks(page: RacePage, view: View, looks: Looks) -> str:
+def draw_crosses(page: RacePage, view: View, looks: Looks) -> str:
+    """Draw where learners were dropped or failed. That seldom changes: it has its own place."""
+    cross = '<path class="cross" d="M-4-4l8 8m0-8l-8 8"/></svg>'
+    return "".join(
+        f'<svg class="mark {looks[one.arm]}" {view.at(page.curves[one.arm].end)} '
+        f'data-arm="{one.arm}">{cross}'
+        for one in reversed(_shown(page))
+        if one.left
+    )
+
+
+def draw_ends(page: RacePage, view: View, looks: Looks) -> str:
     """Draw the horizon, phases to come, the ends of curves, and names of colored learners."""
     shapes, shown = [*_levels(page.levels, view)], _shown(page)
     horizon = f"horizon {page.horizon:,}"
@@ -226,14 +238,9 @@ def draw_marks(page: RacePage, view: View, looks: Looks) -> str:
         shapes.append(_text("100%", "0", f"{horizon} →", "horizon end", 'dy="-4"'))
     else:
         shapes.append(_upright("horizon", page.horizon, view, horizon, 'dy="-4"'))
-    for one in reversed(shown):
-        place, mark = page.curves[one.arm].end, f'mark {looks[one.arm]}"'
-        if one.left:
-            cross = '<path class="cross" d="M-4-4l8 8m0-8l-8 8"/></svg>'
-            shapes.append(f'<svg class="{mark} {view.at(place)} data-arm="{one.arm}">{cross}')
-        else:
-            at = f'{view.at(place, "cx", "cy")} data-arm="{one.arm}" r="3.5"'
-            shapes.append(f'<circle class="dot {mark} {at}/>')
+    for one in (one for one in reversed(shown) if not one.left):
+        at = f'{view.at(page.curves[one.arm].end, "cx", "cy")} data-arm="{one.arm}" r="3.5"'
+        shapes.append(f'<circle class="dot mark {looks[one.arm]}" {at}/>')
     if page.trained_further and page.selected is not None and shown:
         at = view.at(page.curves[shown[0].arm].at(page.selected[1]), "cx", "cy")
         shapes.append(f'<circle class="ring {looks[shown[0].arm]}" {at} r="5"/>')
