@@ -48,7 +48,7 @@ def test_a_race_that_cannot_be_watched_runs_all_the_same(tmp_path, saying, line)
 
 
 def test_without_a_journal_there_is_nothing_to_watch():
-    with pytest.raises(SettingError, match="watch=True, but journal=None"):
+    with pytest.raises(SettingError, match="watch=True needs a journal"):
         race(LEARNERS, 40, journal=None, watch=True)
 
 

@@ -296,7 +296,7 @@ def _facts(page: RacePage) -> Iterable[str]:
 
 
 def _row(one: LearnerView, look: str, most: int) -> list[str]:
-    share = 5 * round(20 * one.pulls / most)
+    share = 5 * round(20 * one.pulls / (one.full_pulls or most))  # as the text says
     bar = f'<progress class="bar" max="100" value="{share}" aria-hidden="true"></progress>'
     made, trust, ahead = one.forecast, "", ""
     if made is not None and made.trust:

@@ -64,7 +64,7 @@ def start(
     `size` is the rest of what `units_of` takes; `others` are settings.
     """
     if watch and journal is None:
-        raise SettingError("watch=True, but journal=None: the page reads a journal. Omit journal=")
+        raise SettingError("watch=True needs a journal, which the page reads: omit journal=None")
     check_journal_options(journal, if_exists)
     made, functions = contract.make_runner(runner), check_callbacks(callbacks)
     given = entries_of(learners, seed)
