@@ -6,36 +6,38 @@ READY := $(VENV)/.ready
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 .DEFAULT_GOAL := help
 
-# Versions known to be good of what an extra needs; there is a file for each Python it was made on.
-EXTRA := dev
-CONSTRAINTS := constraints/$(EXTRA)-$(shell $(PYTHON) -c 'import sys; print("py%d%d" % sys.version_info[:2])').txt
+# Versions known to be good of what a group of pyproject.toml needs; there is a file for each Python
+# it was made on.
+GROUP := dev
+CONSTRAINTS := constraints/$(GROUP)-$(shell $(PYTHON) -c 'import sys; print("py%d%d" % sys.version_info[:2])').txt
 KNOWN := $(wildcard $(CONSTRAINTS))
 
 # The libraries that people train with have an environment of their own. TORCH= is another build of
 # PyTorch than PyPI's, which brings several GB for GPUs: a requirement, a wheel, a place of wheels.
 INTEGRATIONS := .venv-integrations
-INTEGRATIONS_KNOWN := $(wildcard $(CONSTRAINTS:constraints/$(EXTRA)-%=constraints/integrations-%))
+INTEGRATIONS_KNOWN := $(wildcard $(CONSTRAINTS:constraints/$(GROUP)-%=constraints/integrations-%))
 TORCH ?=
 
 # The site has an environment of its own too: Sphinx, and what the gallery and the comparison run.
 DOCS := .venv-docs
-DOCS_KNOWN := $(wildcard $(CONSTRAINTS:constraints/$(EXTRA)-%=constraints/docs-%))
+DOCS_KNOWN := $(wildcard $(CONSTRAINTS:constraints/$(GROUP)-%=constraints/docs-%))
 
 # Recorded curves that some tests read; a folder `shared` beside the checkout is found by itself.
 export LATEBLOOMER_DATA ?= $(abspath $(wildcard ../shared))
 
 .PHONY: help
 help:
-	@echo "make demo               race nine learners on handwritten digits, and halving on the same budget"
+	@echo "make demo               race twelve models of handwritten digits, then train all of them to compare"
 	@echo "make test               lint, types, import rules, tests and doctests"
+	@echo "make quick              what a change breaks first: decisions, sessions, journals; under half a minute"
+	@echo "make lint               the first four of these alone: format, style, types, import rules"
 	@echo "make test-all           all of make test, and the tests that take long"
-	@echo "make size               code lines and files of each package, beside the limits"
 	@echo "make test-integrations  what is made for Ray, XGBoost, PyTorch, MLflow and others, with the real ones"
 	@echo "make test-browser       the live page and the report in a headless Chromium"
 	@echo "make docs               the site, in docs/_build/html: warnings are errors, every link is checked"
 	@echo "make release-check      sdist and wheel: built, checked, installed elsewhere, README run"
 	@echo "make format             rewrite the sources in the house style"
-	@echo "make bench              measure what the library costs on this machine"
+	@echo "make measure            what sessions, simulations and races cost on this machine"
 	@echo "make storm              kill races at random moments and resume them (up to an hour)"
 	@echo "make fuzz               random calls of sessions, random damage to journals"
 	@echo "make test-versions      the quick tests with the newest and the oldest dependencies allowed"
@@ -46,8 +48,8 @@ help:
 $(READY): pyproject.toml $(KNOWN)
 	$(if $(KNOWN),,$(info there is no $(CONSTRAINTS), made on this Python: installing by the lower bounds of pyproject.toml))
 	$(PYTHON) -m venv $(VENV)
-	$(PIP) --upgrade $(KNOWN:%=--constraint %) 'pip>=24'
-	$(PIP) $(KNOWN:%=--constraint %) $(KNOWN:%=--build-constraint %) --editable '.[$(EXTRA)]'
+	$(PIP) --upgrade $(KNOWN:%=--constraint %) 'pip>=25.1'
+	$(PIP) $(KNOWN:%=--constraint %) $(KNOWN:%=--build-constraint %) --editable . --group $(GROUP)
 	@sh constraints/install_openmp.sh $(BIN)/python
 	@touch $(READY)
 
@@ -55,30 +57,30 @@ $(READY): pyproject.toml $(KNOWN)
 demo: $(READY)
 	$(BIN)/python examples/race_digits.py
 
-# A learner on Ray is a process that takes a core a second to start: together these take as long as all else.
-ON_RAY := tests/cluster tests/racing/test_ray.py tests/racing/test_ray_faults.py tests/simulation/test_simulate_ray.py
+# Format, rules of style, import layers and types.
+.PHONY: lint
+lint: $(READY)
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/lint-imports
+	$(BIN)/mypy
 
 # One thread for OpenMP (LightGBM): the tests share the cores.
 .PHONY: test
-test: $(READY)
-	$(BIN)/ruff format --check .
-	$(BIN)/ruff check .
-	$(BIN)/lint-imports
-	$(BIN)/mypy
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --dist worksteal -m "not slow" $(ON_RAY:%=--ignore=%)
+test: lint
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --dist worksteal -m "not slow and not ray"
+
+# For people at work: what a change is likely to break first, without lint.
+QUICK := tests/recordings tests/session tests/policies/test_policies.py tests/racing/test_race.py \
+  tests/racing/test_callbacks.py tests/racing/test_extension.py tests/racing/journal/test_journal.py
+.PHONY: quick
+quick: $(READY)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --quiet --numprocesses auto -m "not slow" $(QUICK)
 
 # Everything: before a release, and in CI.
 .PHONY: test-all
-test-all: $(READY)
-	$(BIN)/ruff format --check .
-	$(BIN)/ruff check .
-	$(BIN)/lint-imports
-	$(BIN)/mypy
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --dist worksteal $(ON_RAY:%=--ignore=%)
-
-.PHONY: size
-size:
-	@$(PYTHON) tests/code_lines.py
+test-all: lint
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --dist worksteal -m "not ray"
 
 $(INTEGRATIONS)/.ready: pyproject.toml $(INTEGRATIONS_KNOWN)
 	$(PYTHON) -m venv $(INTEGRATIONS)
@@ -91,14 +93,14 @@ $(INTEGRATIONS)/.ready: pyproject.toml $(INTEGRATIONS_KNOWN)
 .PHONY: test-integrations
 test-integrations: $(INTEGRATIONS)/.ready
 	@$(INTEGRATIONS)/bin/python -m pip list
-	OMP_NUM_THREADS=1 $(INTEGRATIONS)/bin/python -m pytest tests/integrations $(ON_RAY) -W default --disable-warnings \
+	OMP_NUM_THREADS=1 $(INTEGRATIONS)/bin/python -m pytest tests -m "ray or libraries" -W default --disable-warnings \
 	  --numprocesses auto --dist loadfile
 	@cat $(INTEGRATIONS)/not-installed.txt
 
 # Screenshots are in build/browser; without a Chromium the tests are skipped, and counted.
 .PHONY: test-browser
 test-browser: $(READY)
-	@sh tests/browser/install_chromium.sh
+	@sh tools/install_chromium.sh
 	LATEBLOOMER_BROWSER=1 $(BIN)/python -m pytest tests/browser
 
 $(DOCS)/.ready: pyproject.toml $(DOCS_KNOWN)
@@ -120,32 +122,32 @@ docs: $(DOCS)/.ready
 # LATEBLOOMER_HOME is the repository's address, for the links of the README on PyPI.
 .PHONY: release-check
 release-check:
-	$(PYTHON) tests/release_check.py
+	$(PYTHON) tools/release_check.py
 
 .PHONY: format
 format: $(READY)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-.PHONY: bench
-bench: $(READY)
-	$(BIN)/python -m benchmarks
+.PHONY: measure
+measure: $(READY)
+	$(BIN)/python -m measurements
 
 .PHONY: storm
 storm: $(READY)
-	$(BIN)/python tests/storm.py
+	$(BIN)/python -m tools.storm
 
 .PHONY: fuzz
 fuzz: $(READY)
-	$(BIN)/python tests/fuzz.py
+	$(BIN)/python -m tools.fuzz
 
 .PHONY: test-versions
 test-versions:
-	$(PYTHON) constraints/environments.py test $(EXTRA)
+	$(PYTHON) constraints/environments.py test $(GROUP)
 
 .PHONY: upgrade
 upgrade:
-	$(PYTHON) constraints/environments.py upgrade $(EXTRA) $(CONSTRAINTS) $(TORCH)
+	$(PYTHON) constraints/environments.py upgrade $(GROUP) $(CONSTRAINTS) $(TORCH)
 
 .PHONY: clean
 clean:

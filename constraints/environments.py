@@ -4,9 +4,9 @@
     python constraints/environments.py test dev
     .venv-integrations/bin/python constraints/environments.py install integrations FILE
 
-The first argument is a command, the second an extra of pyproject.toml. Nothing but Python is
-needed: what is made lies in a temporary folder and goes with it. `install` alone changes the
-environment of the Python that runs it.
+The first argument is a command, the second a dependency group of pyproject.toml. Nothing but
+Python is needed: what is made lies in a temporary folder and goes with it. `install` alone changes
+the environment of the Python that runs it.
 """
 
 from __future__ import annotations
@@ -36,25 +36,30 @@ QUICK_TESTS = (
 # --- what pyproject.toml says ---
 
 
-def requirements(extra: str) -> list[str]:
-    """What an extra needs, the base install and the extras that it names included."""
-    project = PROJECT["project"]
-    return sorted({*project["dependencies"], *_of_extra(extra)})
+def requirements(group: str) -> list[str]:
+    """What a group needs, the base install and the extras that it names included."""
+    return sorted({*PROJECT["project"]["dependencies"], *_of(PROJECT["dependency-groups"][group])})
 
 
-def _of_extra(extra: str) -> Iterator[str]:
-    project = PROJECT["project"]
-    for line in project["optional-dependencies"][extra]:
-        own = re.fullmatch(rf"{project['name']}\[(.+)\]", line)
-        if own is None:
+def _of(lines: Iterable[str]) -> Iterator[str]:
+    """The lines, and those of our own extras that they name."""
+    for line in lines:
+        extras = _own_extras(line)
+        if not extras:
             yield line
-        for other in own[1].split(",") if own else ():
-            yield from _of_extra(other.strip())
+        for extra in extras:
+            yield from _of(PROJECT["project"]["optional-dependencies"][extra])
 
 
-def lower_bounds(extra: str) -> list[str]:
+def _own_extras(line: str) -> list[str]:
+    """The extras of this package that a requirement names; none of another package's."""
+    own = re.fullmatch(rf"{PROJECT['project']['name']}\[(.+)\]", line)
+    return [name.strip() for name in own[1].split(",")] if own else []
+
+
+def lower_bounds(group: str) -> list[str]:
     """Constraints that hold each requirement at the oldest version allowed."""
-    return [re.sub(r"(\[.+\])?>=", "==", line) for line in requirements(extra)]
+    return [re.sub(r"(\[.+\])?>=", "==", line) for line in requirements(group)]
 
 
 # --- environments ---
@@ -80,11 +85,11 @@ def environment() -> Iterator[Callable[..., str]]:
         yield run
 
 
-def upgrade(extra: str, file: str, *others: str) -> None:
+def upgrade(group: str, file: str, *others: str) -> None:
     """Install the newest versions allowed, or `others`, and write down which those are."""
     with environment() as run:
         tools = [*PROJECT["build-system"]["requires"], "editables"]  # what builds the package
-        run("pip", "install", "--quiet", "--editable", f".[{extra}]", *tools, *others)
+        run("pip", "install", "--quiet", "--editable", ".", "--group", group, *tools, *others)
         listed = run("pip", "list", "--format=freeze", "--exclude-editable")
     version = ".".join(map(str, sys.version_info[:2]))
     head = f"# Versions known to be good with Python {version}, made by `make upgrade`."
@@ -103,24 +108,23 @@ def pins(listed: str) -> list[str]:
     return sorted(kept, key=str.lower)
 
 
-def test(extra: str) -> None:
+def test(group: str) -> None:
     """Run the quick tests with the newest versions allowed and with the oldest."""
     # Of old versions that the world has left behind a warning is no surprise; of new ones it is.
-    tries = {"newest": ([], []), "oldest": (lower_bounds(extra), ["-W", "default"])}
-    failed = [name for name, (held, options) in tries.items() if not _passes(extra, held, options)]
+    tries = {"newest": ([], []), "oldest": (lower_bounds(group), ["-W", "default"])}
+    failed = [name for name, (held, options) in tries.items() if not _passes(group, held, options)]
     if failed:
         sys.exit(f"the quick tests fail with the {' and the '.join(failed)} versions allowed")
     print("the quick tests pass with the newest and with the oldest versions allowed")
 
 
-def _passes(extra: str, held: list[str], options: list[str]) -> bool:
+def _passes(group: str, held: list[str], options: list[str]) -> bool:
     with environment() as run, tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "constraints.txt"
         file.write_text("\n".join(held), encoding="utf-8")
         try:
-            run(
-                "pip", "install", "--quiet", "--constraint", str(file), "--editable", f".[{extra}]"
-            )
+            wanted = ["--constraint", str(file), "--editable", ".", "--group", group]
+            run("pip", "install", "--quiet", *wanted)
             print(run("pip", "list", "--format=freeze"), flush=True)
             run("pytest", "--numprocesses", "auto", "--dist", "loadfile", *options, *QUICK_TESTS,
                 show=True)  # fmt: skip
@@ -133,8 +137,8 @@ def _passes(extra: str, held: list[str], options: list[str]) -> bool:
 # --- an environment with all of the libraries that can be had ---
 
 
-def install(extra: str, file: str = "", *others: str) -> None:
-    """Install an extra here; where that cannot be, as many of the extras that it names as can.
+def install(group: str, file: str = "", *others: str) -> None:
+    """Install a group here; where that cannot be, as many of the extras that it names as can.
 
     `file` has the versions known to be good, if there is one; `others` are requirements that go
     before, such as another build of PyTorch, whose version then counts.
@@ -143,22 +147,24 @@ def install(extra: str, file: str = "", *others: str) -> None:
         held = Path(folder) / "constraints.txt"
         held.write_text(_held(file, others), encoding="utf-8")
         known = ["--constraint", str(held)]
-        _pip("--upgrade", *known, "pip>=24")
+        _pip("--upgrade", *known, "pip>=25.1")
         known += ["--build-constraint", str(held)] if file else []
-        failed = _install_all(extra, known, others)
+        failed = _install_all(group, known, others)
     lines = [f"{name}: {why}\n" for name, why in failed.items()]
     count = f"{len(lines)} extras could not be installed here\n" if lines else ""
     said = Path(sys.prefix) / "not-installed.txt"
     said.write_text("".join([*lines, count]), encoding="utf-8")
 
 
-def _install_all(extra: str, known: list[str], others: Iterable[str]) -> dict[str, str]:
+def _install_all(group: str, known: list[str], others: Iterable[str]) -> dict[str, str]:
     """All at once if that can be, else one by one; the extras that cannot be had, and why."""
     if others:
         _pip(*known, *others)
-    if not _pip(*known, "--editable", f".[{extra}]", check=False):
+    if not _pip(*known, "--editable", ".", "--group", group, check=False):
         return {}
-    named, own = _parts(extra)
+    lines = PROJECT["dependency-groups"][group]
+    named = [extra for line in lines for extra in _own_extras(line)]
+    own = [line for line in lines if not _own_extras(line)]
     _pip(*known, "--editable", ".", *own)
     tried = {one: _pip(*known, "--editable", f".[{one}]", check=False) for one in named}
     return {one: why for one, why in tried.items() if why}
@@ -171,16 +177,6 @@ def _held(file: str, others: Iterable[str]) -> str:
     names = {re.split(r"[^\w.]", Path(one).name.lower())[0] for one in others}
     lines = (ROOT / file).read_text(encoding="utf-8").splitlines(keepends=True)
     return "".join(line for line in lines if line.partition("==")[0].lower() not in names)
-
-
-def _parts(extra: str) -> tuple[list[str], list[str]]:
-    """The extras that an extra names, and what else it asks for."""
-    lines = PROJECT["project"]["optional-dependencies"][extra]
-    found = [
-        (re.fullmatch(rf"{PROJECT['project']['name']}\[(.+)\]", line), line) for line in lines
-    ]
-    named = [name.strip() for own, _ in found if own for name in own[1].split(",")]
-    return named, [line for own, line in found if own is None]
 
 
 def _pip(*words: str, check: bool = True) -> str:

@@ -2,18 +2,21 @@
 
 Everything a page loads lies beside it: the site opens from the file system, without a network.
 Formulas are drawn by MathJax 3.2.2 (npm, Apache 2.0), of which one file and the license are in
-`_static/mathjax`. What is made while building (policies, reference, gallery, what the comparison
-measures) goes to `_made`.
+`_static/mathjax`. What is made while building (policies, reference, gallery) goes to `_made`.
+With LATEBLOOMER_HOME, the repository's address, pages link to it. With LATEBLOOMER_INTERSPHINX=1
+and a network, names of Python, NumPy, scikit-learn and others link to their documentation.
 """
 
+import importlib
+import inspect
+import os
 import re
 import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
-sys.path[:0] = [str(HERE / "tools"), str(HERE.parent)]  # the latter for `benchmarks`
+sys.path[:0] = [str(HERE / "tools"), str(HERE.parent)]  # the latter for `measurements`
 
-import comparison_page  # noqa: E402
 import cooldown_picture  # noqa: E402
 from leftovers import remove_old_examples  # noqa: E402
 from policy_pages import write_policy_pages  # noqa: E402
@@ -31,8 +34,18 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
     "sphinx.ext.mathjax",
+    "sphinx_copybutton",
     "sphinx_gallery.gen_gallery",
 ]
+if os.environ.get("LATEBLOOMER_INTERSPHINX"):  # fetches a list of names from each of these
+    extensions.append("sphinx.ext.intersphinx")
+    intersphinx_mapping = {
+        "python": ("https://docs.python.org/3", None),
+        "numpy": ("https://numpy.org/doc/stable", None),
+        "sklearn": ("https://scikit-learn.org/stable", None),
+        "optuna": ("https://optuna.readthedocs.io/en/stable", None),
+        "matplotlib": ("https://matplotlib.org/stable", None),
+    }
 exclude_patterns = ["_build", "gallery/**", "tools", "**sg_execution_times.rst"]
 suppress_warnings = ["config.cache"]
 
@@ -57,6 +70,29 @@ html_show_sourcelink = False
 html_show_sphinx = False
 html_css_files = ["site.css"]
 mathjax_path = "mathjax/tex-svg.js"
+copybutton_prompt_text = r">>> |\.\.\. "  # left out of what is copied
+copybutton_prompt_is_regexp = True
+if HOME := os.environ.get("LATEBLOOMER_HOME", "").rstrip("/"):
+    extensions.append("sphinx.ext.linkcode")  # names link to their lines in the repository
+    html_theme_options = {
+        "source_view_link": f"{HOME}/blob/main/docs/{{filename}}",
+        "source_edit_link": f"{HOME}/edit/main/docs/{{filename}}",
+    }
+
+
+def linkcode_resolve(domain, info):
+    """Return the address of a name's source, or None if it has none of its own."""
+    try:
+        thing = importlib.import_module(info["module"])
+        for part in info["fullname"].split("."):
+            thing = getattr(thing, part)
+        file = Path(inspect.getsourcefile(inspect.unwrap(thing)))
+        lines, first = inspect.getsourcelines(inspect.unwrap(thing))
+        place = file.relative_to(HERE.parent / "src").as_posix()
+    except (AttributeError, OSError, TypeError, ValueError):
+        return None
+    return f"{HOME}/blob/main/src/{place}#L{first}-L{first + len(lines) - 1}"
+
 
 # --- the gallery: scripts that run while the site is built ---
 
@@ -95,24 +131,11 @@ def from_the_repository(app, name, source):
     source[0] = re.sub(r"\[([^\]]+)\]\(\.\./contrib/[^)]*\)", r"`\1`", source[0])  # no pages
 
 
-def with_what_was_measured(blocks):
-    """The comparison's page with what was played now, where it could be."""
-
-    def fill(app, name, source):
-        if name == "comparison":
-            source[0] = comparison_page.filled(source[0], blocks)
-
-    return fill
-
-
 def setup(app):
     made = HERE / "_made"
     remove_old_examples(made / "gallery", HERE / "gallery")
     cooldown_picture.check()
     write_policy_pages(made / "policies")
     write_reference(made / "reference")
-    compared = comparison_page.built_blocks(made / "comparison")
     app.connect("source-read", from_the_repository)
-    app.connect("source-read", with_what_was_measured(compared))
-    # Optional pages come and go; what is measured is new.
-    app.connect("env-get-outdated", lambda *_: ["index", "comparison"])
+    app.connect("env-get-outdated", lambda *_: ["index"])  # optional pages come and go

@@ -1,10 +1,12 @@
 """Fixtures and settings of the whole suite."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
 import tracemalloc
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -12,14 +14,49 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
-from latebloomer.racing.journal.journal import SqliteLog
+from latebloomer.racing.journal.event_log import SqliteLog
 from latebloomer.session.events import ScoreReported
+
+pytest.register_assert_rewrite("tests.helpers")
+# Processes that tests start find the helpers too.
+OWN_PATH = (str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH"))
+os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, OWN_PATH))
 
 # Compiled code makes the first example slow, and a slow machine is not a failure.
 settings.register_profile(
     "latebloomer", deadline=None, derandomize="LATEBLOOMER_SEED" not in os.environ
 )
 settings.load_profile("latebloomer")
+
+
+# What a skipped test lacks, by the words of its reason, and the target that runs it.
+MISSING = re.compile(
+    r"'?([\w-]+)'? (?:is not installed|does not load)|could not import '([\w.-]+)'"
+)
+TARGETS = {
+    "chromium": "make test-browser",
+    "LATEBLOOMER_DATA": "LATEBLOOMER_DATA=FOLDER make test",
+}
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Write one line for each library or folder that skipped tests lack, not one per test."""
+    lacking = Counter(
+        lack_of(report.longrepr[2]) for report in terminalreporter.stats.get("skipped", [])
+    )
+    for (lack, target), tests in sorted(lacking.items()):
+        terminalreporter.write_line(f"skipped, as expected: {lack} ({tests}); {target}")
+
+
+def lack_of(reason: str) -> tuple[str, str]:
+    """Return what a skipped test lacks, as text, and how to run it."""
+    reason = reason.removeprefix("Skipped: ")
+    library = MISSING.search(reason)
+    if library:
+        name = (library[1] or library[2]).partition(".")[0].replace("_", "-")
+        return f"{name} is not installed", "make test-integrations runs these"
+    target = next((how for word, how in TARGETS.items() if word in reason), None)
+    return reason, f"{target} runs these" if target else "needs another machine or setting"
 
 
 @pytest.fixture

@@ -6,13 +6,13 @@ import runpy
 import shutil
 import subprocess
 import tomllib
-from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-ROOT = Path(__file__).parents[1]
+from tests.helpers.repository import ROOT
+
 FILES = sorted((ROOT / "constraints").glob("*.txt"))
 PIN = re.compile(r"[A-Za-z0-9][\w.-]*==[0-9][0-9A-Za-z.!]*")
 MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
@@ -21,10 +21,11 @@ SCRIPT = runpy.run_path(str(ROOT / "constraints" / "environments.py"))
 needs_make = pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
 
 
-def of_extra(name):
+def of_group(name):
     """What pyproject.toml asks for, read anew."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    todo, found = [*project["dependencies"], f"latebloomer[{name}]"], []
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    project = settings["project"]
+    todo, found = [*project["dependencies"], *settings["dependency-groups"][name]], []
     while todo:
         one = Requirement(todo.pop())
         if one.name == "latebloomer":
@@ -43,7 +44,7 @@ def test_a_constraints_file_has_allowed_pins_and_nothing_else(file):
     assert lines == sorted(lines, key=str.lower)
     pins = dict(line.split("==") for line in lines)
     versions = {canonicalize_name(name): version for name, version in pins.items()}
-    for one in of_extra(file.name.rpartition("-")[0]):
+    for one in of_group(file.name.rpartition("-")[0]):
         assert one.specifier.contains(versions[canonicalize_name(one.name)]), str(one)
     assert {"pip", "hatchling"} <= set(versions)  # what installs and what builds
 
@@ -52,7 +53,7 @@ def test_pins_hold_no_version_of_one_index_and_the_oldest_are_the_lower_bounds()
     listed = "torch==2.13.0+cpu\nsetuptools==65.5.0\nPyYAML==6.0.3\nabc==1!2.0rc1\n"
     assert SCRIPT["pins"](listed) == ["abc==1!2.0rc1", "PyYAML==6.0.3", "torch==2.13.0"]
     oldest = dict(line.split("==") for line in SCRIPT["lower_bounds"]("dev"))
-    asked = {one.name: str(one.specifier).removeprefix(">=") for one in of_extra("dev")}
+    asked = {one.name: str(one.specifier).removeprefix(">=") for one in of_group("dev")}
     assert oldest == asked and "ray" in oldest  # whose extra a constraint must not have
 
 
@@ -75,8 +76,9 @@ def installing(monkeypatch, tmp_path, cannot):
 
 def test_libraries_are_installed_at_once_and_what_cannot_be_is_left_out(monkeypatch, tmp_path):
     asked, said = installing(monkeypatch, tmp_path, cannot=[])
-    assert asked == [["pip>=24"], ["torch==2.13.0+cpu"], [".[integrations]"]] and said == ""
-    asked, said = installing(monkeypatch, tmp_path, ["[integrations]", "[catboost]", "[wandb]"])
+    whole = [".", "integrations"]
+    assert asked == [["pip>=25.1"], ["torch==2.13.0+cpu"], whole] and said == ""
+    asked, said = installing(monkeypatch, tmp_path, ["integrations", "[catboost]", "[wandb]"])
     assert [".[xgboost]"] in asked and [".[mlflow]"] in asked
     assert said.splitlines() == [
         "catboost: no matching distribution",
@@ -122,18 +124,18 @@ def commands_to_install(tmp_path, version, *words):
 def test_make_installs_by_the_file_of_this_python(tmp_path):
     said = commands_to_install(tmp_path, "py311")
     assert said.count("--constraint constraints/dev-py311.txt") == 2  # of pip and of the rest
-    assert "--build-constraint constraints/dev-py311.txt --editable '.[dev]'" in said
+    assert "--build-constraint constraints/dev-py311.txt --editable . --group dev" in said
     assert "lower bounds" not in said
 
 
 @needs_make
-@pytest.mark.parametrize("extra", ["dev", "sim"])
-def test_make_says_where_there_is_no_file_and_installs_by_the_lower_bounds(tmp_path, extra):
-    said = commands_to_install(tmp_path, "py399", f"EXTRA={extra}").splitlines()
+@pytest.mark.parametrize("group", ["dev", "docs"])
+def test_make_says_where_there_is_no_file_and_installs_by_the_lower_bounds(tmp_path, group):
+    said = commands_to_install(tmp_path, "py399", f"GROUP={group}").splitlines()
     assert said[0] == (
-        f"there is no constraints/{extra}-py399.txt, made on this Python: installing by the lower "
+        f"there is no constraints/{group}-py399.txt, made on this Python: installing by the lower "
         "bounds of pyproject.toml"
     )
     assert not [line for line in said if "--constraint" in line]
     installs = [line for line in said if "--editable" in line]
-    assert len(installs) == 1 and installs[0].endswith(f"--editable '.[{extra}]'")
+    assert len(installs) == 1 and installs[0].endswith(f"--editable . --group {group}")

@@ -6,10 +6,15 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
+from tests.helpers.repository import ROOT
+
 SOURCE = ROOT / "src" / "latebloomer"
 DOCUMENTS = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")]
-SCRIPTS = [*ROOT.glob("examples/*.py"), *ROOT.glob("benchmarks/*.py"), *ROOT.glob("docs/**/*.py")]
+SCRIPTS = [
+    *ROOT.glob("examples/*.py"),
+    *ROOT.glob("measurements/*.py"),
+    *ROOT.glob("docs/**/*.py"),
+]
 IMPORT = re.compile(r"^ *from (latebloomer[\w.]*) import (\([^)]*\)|[^\n(]+)", re.MULTILINE)
 FILE = re.compile(r"`([\w./-]+\.(?:py|bib|toml|md))`")
 PAGE = re.compile(r"docs/[\w-]+\.md")

@@ -1,24 +1,30 @@
 """Code in the guides runs, page by page, as printed and in order.
 
-What a page leaves out because its reader has it (data, models) stands in a comment before the
-block, `<!-- python ... -->`, and runs too. A block that cannot run here says why, `<!-- not run:
-... -->`. What a block prints may follow it as `text`, and is compared, but for its numbers. Pages
-of the libraries that people train with are run in tests/integrations.
+A block that uses names of an earlier one stands on a page that says so. A block that cannot run
+here says why, `<!-- not run: ... -->`. What a block prints may follow it as `text`, and is
+compared, but for its numbers. Pages of the libraries that people train with are run in
+tests/integrations.
 """
 
+import builtins
 import contextlib
 import io
 import re
-from pathlib import Path
+import symtable
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
+from tests.helpers.repository import ROOT
+
 ELSEWHERE = {"training-libraries.md", "tuners.md"}  # tests/integrations/test_adapters.py
-NOT_RUN = {"ray.md": 1, "simulation.md": 1}  # blocks that need a cluster
+NOT_RUN = {"README.md": 1, "ray.md": 1, "simulation.md": 1}  # a minute; a cluster
+CONTINUES = (  # one of these stands on a page whose blocks use names of earlier ones
+    "paste the blocks in order",
+    "Paste this first",
+    "With the `learners` of",
+)
 PART = re.compile(
-    r"^<!-- python\n(?P<hidden>.*?)^-->|(?P<skip>^<!-- not run: [^\n]+ -->\n+)?"
-    r"^```python\n(?P<shown>.*?)^```",
+    r"(?P<skip>^<!-- not run: [^\n]+ -->\n+)?^```python\n(?P<shown>.*?)^```",
     re.MULTILINE | re.DOTALL,
 )
 NUMBER = re.compile(r"\d[\d.e-]*")
@@ -38,11 +44,11 @@ def parts(page):
 def test_the_code_of_a_page_runs(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MPLBACKEND", "Agg")
-    if page.name == "README.md":
+    if page.name in ("README.md", "index.md"):
         load_lightgbm()
     names = {"__name__": "guide"}
     for number, part in enumerate(parts(page)):
-        code = part["hidden"] or part["shown"]
+        code = part["shown"]
         if not part["skip"]:
             with (
                 contextlib.redirect_stdout(io.StringIO()) as printed,
@@ -73,9 +79,52 @@ def without_numbers(printed):
     return NUMBER.sub("#", printed).split()
 
 
-def test_every_block_is_seen_and_only_what_needs_a_cluster_is_not_run():
+def test_every_block_is_seen_and_only_what_needs_a_minute_or_a_cluster_is_not_run():
     for page in PAGES:
-        shown = [part for part in parts(page) if part["shown"] is not None]
+        shown = parts(page)
         assert len(shown) == page.read_text(encoding="utf-8").count("\n```python\n"), page.name
         assert sum(bool(part["skip"]) for part in shown) == NOT_RUN.get(page.name, 0), page.name
     assert {page.name for page in PAGES} >= NOT_RUN.keys()
+
+
+@pytest.mark.parametrize(
+    "page",
+    [*PAGES, *(ROOT / "docs" / name for name in sorted(ELSEWHERE))],
+    ids=lambda page: page.name,
+)
+def test_a_block_runs_when_it_is_pasted_alone_or_the_page_says_that_it_continues(page):
+    missing = [names for part in parts(page) if (names := undefined(part["shown"]))]
+    if missing:
+        assert any(text in " ".join(page.read_text("utf-8").split()) for text in CONTINUES), (
+            missing
+        )
+
+
+def undefined(code):
+    """Return the names that a block uses and does not define."""
+    whole = symtable.symtable(code, "block", "exec")
+    defined = {
+        name.get_name()
+        for name in whole.get_symbols()
+        if name.is_assigned() or name.is_imported() or name.is_namespace()
+    }
+    used, tables = set(), [whole]
+    for table in tables:
+        tables += table.get_children()
+        used |= {
+            name.get_name()
+            for name in table.get_symbols()
+            if name.is_referenced() and (table is whole or name.is_global())
+        }
+    return used - defined - {*vars(builtins), "__name__"}
+
+
+def test_undefined_names_of_a_block_are_found():
+    code = """
+import a
+def f(x):
+    y = x + z
+    return [y for _ in b]
+print(f(a), [one for one in c])
+"""
+    assert undefined(code) == {"z", "b", "c"}

@@ -6,17 +6,14 @@ import runpy
 import subprocess
 import sys
 import types
-from pathlib import Path
 
 import pytest
-from test_architecture import modules
 
 import latebloomer
 from latebloomer.citation import cite, references
 from latebloomer.errors import MissingExtra, extra
 from latebloomer.policies.registry import REGISTRY
-
-ROOT = Path(__file__).parent.parent
+from tests.helpers.repository import ROOT, modules
 
 
 def loaded(code, *modules):

@@ -2,11 +2,11 @@
 
 import re
 import runpy
-from pathlib import Path
 
 from latebloomer.policies.registry import REGISTRY
+from tests.helpers.repository import ROOT
 
-DOCS = Path(__file__).parents[1] / "docs"
+DOCS = ROOT / "docs"
 
 
 def listed(page):

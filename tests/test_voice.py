@@ -3,11 +3,11 @@
 import io
 import re
 import tokenize
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
+from tests.helpers.repository import ROOT
+
 # Each with what to write instead.
 NEVER = {
     r"\banew\b": "again, from scratch",

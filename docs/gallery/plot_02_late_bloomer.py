@@ -2,8 +2,8 @@
 A late bloomer, and what halving does with it
 =============================================
 
-The five curves of the paper's first setting. The red one is best at the end and fourth at the
-start.
+Four curves like those of the paper's first setting. The curve named "late" is the best at the end
+and the last at the start.
 """
 
 import matplotlib.pyplot as plt

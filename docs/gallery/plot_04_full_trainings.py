@@ -35,7 +35,8 @@ def forest():
         yield model.score(X_val, y_val), model
 
 
-verdict = race({"net": net, "forest": forest}, trainings=1.5, journal=None, progress=False)
+learners = {"net": net, "forest": forest}
+verdict = race(learners, trainings=1.5, score_range=(0, 1), journal=None, progress=False)
 print(verdict)
 
 # %%

@@ -1,4 +1,4 @@
-"""Draws the pictures of docs/how-it-works.md: `python docs/tools/idea_pictures.py`."""
+"""Draws the pictures of docs/start.md: `python docs/tools/idea_pictures.py`."""
 
 from __future__ import annotations
 

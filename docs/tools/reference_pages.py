@@ -1,4 +1,8 @@
-"""The reference: a page for each public package, with every name that its `__all__` lists."""
+"""The reference: a page for each public package, and one for each public class and function.
+
+A package's page has a table of the names that its `__all__` lists. A name that several packages
+list has its page with the first of them.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +26,7 @@ PACKAGES = {  # in the order of the reference, with what a reader looks for ther
     "latebloomer.integrations.optuna": "Optuna",
     "latebloomer.policies.registry": "policies by name",
     "latebloomer.problems": "curves and noise to simulate with",
-    "latebloomer.simulation.results": "simulations and their results",
+    "latebloomer.simulation.results.results": "simulations and their results",
     "latebloomer.bench": "policies on recorded curves",
     "latebloomer.theory": "bounds, budgets, certificates",
     "latebloomer.errors": "errors",
@@ -37,27 +41,65 @@ INTEGRATIONS = (  # each can be imported without its library, which is loaded wh
 
 
 def write_reference(folder: Path) -> None:
+    """Write all pages, and remove those of names that are gone."""
     folder.mkdir(parents=True, exist_ok=True)
+    pages = {"index": index(), "latebloomer.integrations": integrations_page()}
     for package in PACKAGES:
-        write(folder / f"{package}.rst", page(package))
-    write(folder / "latebloomer.integrations.rst", integrations_page())
-    write(folder / "index.rst", index())
-    remove_others(folder, {"index", "latebloomer.integrations", *PACKAGES})
+        own = {f"{package}.{name}": entry(package, name) for name in public_names(package)}
+        pages |= {name: object_page(name, lines) for name, lines in own.items() if lines}
+        pages[package] = page(package, [name for name, lines in own.items() if lines])
+    for module in adapters():
+        names = [f"{module}.{name}" for name in public_names(module)]
+        pages |= {name: object_page(name, adapter_entry(name)) for name in names}
+    for name, text in pages.items():
+        write(folder / f"{name}.rst", text)
+    remove_others(folder, set(pages))
+
+
+def adapters() -> list[str]:
+    """Return the modules of other libraries, in the order of the reference."""
+    return [f"latebloomer.integrations.{name}" for name in INTEGRATIONS]
 
 
 def integrations_page() -> str:
-    """Learners, hosts and loggers of other libraries, a section for each module."""
+    """Return a table of the learners, hosts and loggers of other libraries, module by module."""
     title = "latebloomer.integrations"
     parts = [title, "=" * len(title), "", "Learners, hosts and loggers of other libraries.", ""]
-    for name in INTEGRATIONS:
-        module = f"{title}.{name}"
-        parts += [module, "-" * len(module), "", f".. automodule:: {module}", ""]
-        for thing in public_names(module):
-            kind = (
-                "class" if inspect.isclass(getattr(import_module(module), thing)) else "function"
-            )
-            parts += [f".. auto{kind}:: {module}.{thing}", ""]
-    return "\n".join(parts)
+    pages = []
+    for module in adapters():
+        parts += [
+            module,
+            "-" * len(module),
+            "",
+            f".. automodule:: {module}",
+            "   :no-members:",
+            "",
+        ]
+        parts += [".. list-table::", "   :widths: 30 70", ""]
+        for name in public_names(module):
+            parts += [f"   * - :py:obj:`{name} <{module}.{name}>`"]
+            parts += [f"     - {in_brief(module, name)}"]
+            pages.append(f"{module}.{name}")
+        parts.append("")
+    return "\n".join([*parts, *hidden_tree(pages)])
+
+
+def adapter_entry(name: str) -> list[str]:
+    """Return the entry of a class or function of an adapter."""
+    module, _, thing = name.rpartition(".")
+    kind = "class" if inspect.isclass(getattr(import_module(module), thing)) else "function"
+    return [f".. auto{kind}:: {name}", ""]
+
+
+def object_page(name: str, lines: list[str]) -> str:
+    """Return the page of one name."""
+    title = name.rpartition(".")[2].replace("_", "\\_")
+    return "\n".join([title, "=" * len(title), "", *lines])
+
+
+def hidden_tree(pages: list[str]) -> list[str]:
+    """Return the lines that list pages below this one, without showing them in its text."""
+    return [".. toctree::", "   :hidden:", "", *(f"   {page}" for page in pages), ""]
 
 
 def public_names(package: str) -> list[str]:
@@ -73,17 +115,20 @@ def public_names(package: str) -> list[str]:
     return [name for name in listed if name != "__version__"]
 
 
-def page(package: str) -> str:
-    """A table of all names; then each name whose home this is: functions first, errors last."""
+def page(package: str, pages: list[str]) -> str:
+    """Return a table of all names, functions first, errors last, and the list of their pages."""
     parts = [package, "=" * len(package), "", f".. automodule:: {package}", "   :no-members:", ""]
     names = sorted(public_names(package), key=lambda name: rank(package, name))
     parts += [".. list-table::", "   :widths: 30 70", ""]
     for name in names:
         parts += [f"   * - {link(package, name)}", f"     - {in_brief(package, name)}"]
-    parts.append("")
-    for name in names:
-        parts += entry(package, name)
-    return "\n".join(parts)
+    return "\n".join(
+        [
+            *parts,
+            "",
+            *hidden_tree(sorted(pages, key=lambda page: rank(package, page.rpartition(".")[2]))),
+        ]
+    )
 
 
 def rank(package: str, name: str) -> tuple[int, str]:
@@ -136,7 +181,7 @@ def members(cls: type) -> list[str]:
     if not is_policy(cls):
         return ["   :members:"]
     own = (name for name, thing in vars(cls).items() if inspect.isroutine(thing))
-    shown = [name for name in own if not name.startswith("_") and not hasattr(Policy, name)]
+    shown = [name for name in own if not name.startswith("_") and name not in dir(Policy)]
     return [f"   :members: {', '.join(shown)}"] if shown else []
 
 

@@ -34,35 +34,41 @@ if TYPE_CHECKING:
         SuccessiveRejects,
     )
     from latebloomer.problems import Problem
+    from latebloomer.programs.command import Command
     from latebloomer.racing.api import race, read_verdict, resume
-    from latebloomer.racing.journal import JournalFile
-    from latebloomer.racing.learner import check_learner
-    from latebloomer.racing.race_state import RaceView
-    from latebloomer.racing.runners.contract import Runner
+    from latebloomer.racing.callbacks import RaceView
+    from latebloomer.racing.checks.check_learner import check_learner
+    from latebloomer.racing.checks.check_runner import check_runner
+    from latebloomer.racing.journal.journal_file import JournalFile
+    from latebloomer.racing.learners.full_training import full_training
     from latebloomer.racing.runners.local import LocalRunner
     from latebloomer.racing.runners.ray_runner import RayRunner
-    from latebloomer.racing.runners.runner_contract import check_runner
-    from latebloomer.racing.training_share import full_training
+    from latebloomer.racing.runners.runner import Runner
     from latebloomer.racing.verdict.verdict import Verdict
-    from latebloomer.session.policy_contract import check_policy
+    from latebloomer.session.policy_checks import check_policy
     from latebloomer.session.session import Session
-    from latebloomer.simulation.results import Results
+    from latebloomer.simulation.results.results import Results
     from latebloomer.simulation.simulate import simulate
+    from latebloomer.simulation.trajectory import trajectory
+    from latebloomer.theory.row_scores import row_scores
 
 # Learners, races and what comes of them; then the policies; then simulation, contracts, the rest.
 __all__ = ["JournalFile", "LocalRunner", "RaceView", "RayRunner", "Runner", "Session", "Verdict"]
 __all__ += [
+    "Command",
     "RaceRandomSearchCV",
     "RaceSearchCV",
     "full_training",
     "race",
     "read_verdict",
     "resume",
+    "row_scores",
 ]
 __all__ += ["ASHA", "UCBE", "AdaptiveRejects", "ExploreThenCommit", "Foresight", "Hyperband"]
 __all__ += ["ProbOne", "RestSure", "RisingSR", "RisingUCBE", "RoundRobin", "RoundRobinWindow"]
 __all__ += ["SuccessiveHalving", "SuccessiveRejects"]
 __all__ += ["Problem", "Results", "check_learner", "check_policy", "check_runner", "simulate"]
+__all__ += ["trajectory"]
 __all__ += ["LatebloomerError", "__version__", "cite"]
 
 # Where each name lives, except the policies. It is loaded at its first use: importing the package
@@ -72,20 +78,23 @@ _HOMES = {
     "errors": "LatebloomerError",
     "integrations.sklearn": "RaceRandomSearchCV RaceSearchCV",
     "problems": "Problem",
+    "programs.command": "Command",
     "racing.api": "race read_verdict resume",
-    "racing.race_state": "RaceView",
-    "racing.journal": "JournalFile",
-    "racing.learner": "check_learner",
-    "racing.runners.contract": "Runner",
+    "racing.callbacks": "RaceView",
+    "racing.journal.journal_file": "JournalFile",
+    "racing.checks.check_learner": "check_learner",
+    "racing.checks.check_runner": "check_runner",
+    "racing.runners.runner": "Runner",
     "racing.runners.local": "LocalRunner",
     "racing.runners.ray_runner": "RayRunner",
-    "racing.runners.runner_contract": "check_runner",
-    "racing.training_share": "full_training",
+    "racing.learners.full_training": "full_training",
     "racing.verdict.verdict": "Verdict",
-    "session.policy_contract": "check_policy",
+    "session.policy_checks": "check_policy",
     "session.session": "Session",
-    "simulation.results": "Results",
+    "simulation.results.results": "Results",
     "simulation.simulate": "simulate",
+    "simulation.trajectory": "trajectory",
+    "theory.row_scores": "row_scores",
 }
 
 

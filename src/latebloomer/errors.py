@@ -23,17 +23,19 @@
     └── JournalError      (RuntimeError)     a journal that cannot be written, read or continued
         ├── JournalInUse                     another process races on it
         └── JournalMismatch                  it holds another race
-    Interrupted           (KeyboardInterrupt) Ctrl-C ended a race, which can be resumed
+    Interrupted           (KeyboardInterrupt) Ctrl-C ended a race or a simulation; nothing is lost
 
 Every error leaves the object that raised it as it was before the call.
 """
 
 import difflib
 import operator
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
+from functools import wraps
 from importlib import import_module
+from importlib.util import find_spec
 from numbers import Real
-from typing import Any
+from typing import Any, ParamSpec, Self, TypeVar
 
 MOST = 2**53  # larger counts are not exact in a double
 ENDS = {"(": (operator.gt, "above"), "[": (operator.ge, "at least"),
@@ -42,6 +44,15 @@ ENDS = {"(": (operator.gt, "above"), "[": (operator.ge, "at least"),
 
 class LatebloomerError(Exception):
     """Base of every error this library raises on purpose."""
+
+    # Parts of the text that are the words of others, such as a learner's own message. The command
+    # line, which puts its options in the place of Python's, leaves them unchanged.
+    quoted: tuple[str, ...] = ()
+
+    def quoting(self, *texts: str) -> Self:
+        """Return the error, with parts of its text marked as the words of others."""
+        self.quoted = (*self.quoted, *texts)
+        return self
 
 
 class SettingError(LatebloomerError, ValueError):
@@ -93,7 +104,7 @@ class ClusterError(LatebloomerError, RuntimeError):
 
 
 class ContractError(LatebloomerError, AssertionError):
-    """A policy that breaks the contract of all policies."""
+    """A policy, or a noise, that breaks the contract of its kind."""
 
 
 class MissingExtra(LatebloomerError, ImportError):
@@ -125,19 +136,23 @@ class JournalMismatch(JournalError):
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C ended a race after a finished pull; it can be resumed.
+    """Ctrl-C ended a race after a finished pull, or a simulation; what was done is kept.
 
     Attributes
     ----------
     state : str
-        How far the race came.
+        How far the race or the simulation came.
     journal : str | None
         The journal to resume, None without one.
+    results : Any
+        What a simulation had found: a `Results` of the complete runs. None for a race.
     """
 
-    def __init__(self, state: str, journal: str | None = None, advice: str = "") -> None:
+    def __init__(
+        self, state: str, journal: str | None = None, advice: str = "", results: Any = None
+    ) -> None:
         super().__init__(f"{state}{advice}")
-        self.state, self.journal = state, journal
+        self.state, self.journal, self.results = state, journal, results
 
 
 def require(holds: bool, name: str, value: object, needed: str, why: str) -> None:
@@ -151,9 +166,26 @@ def require(holds: bool, name: str, value: object, needed: str, why: str) -> Non
         raise SettingError(f"{name}={value!r}, but {name} must be {needed}: {why}")
 
 
+def is_flag(value: object) -> bool:
+    """Return whether a value is True or False, of Python or of NumPy, which is not a number."""
+    return isinstance(value, bool) or type(value).__name__ in ("bool", "bool_")
+
+
+def need_flag(name: str, value: object, meaning: str) -> bool:
+    """Return `value` as a bool; raise a `SettingError` unless it is one.
+
+    >>> need_flag("maximize", "minimize", "True if higher scores are better, False for losses")
+    Traceback (most recent call last):
+    latebloomer.errors.SettingError: maximize='minimize', but maximize must be True if higher ...
+    """
+    if not is_flag(value):
+        raise SettingError(f"{name}={value!r}, but {name} must be {meaning}")
+    return bool(value)
+
+
 def need_number(name: str, value: object) -> None:
     """Raise a `SettingError` unless `value` is a real number (bool does not count as one)."""
-    if isinstance(value, bool) or not isinstance(value, Real):
+    if is_flag(value) or not isinstance(value, Real):
         raise SettingError(f"{name}={value!r}, but {name} must be a number")
     try:
         float(value)
@@ -184,9 +216,11 @@ def need_whole(name: str, value: object, least: int | None = None, why: str = ""
     latebloomer.errors.SettingError: budget=2.5, but budget must be a whole number
     """
     try:
-        number = operator.index(value)  # type: ignore[arg-type]
+        number = None if is_flag(value) else operator.index(value)  # type: ignore[arg-type]
     except TypeError:
-        raise SettingError(f"{name}={value!r}, but {name} must be a whole number") from None
+        number = None
+    if number is None:
+        raise SettingError(f"{name}={value!r}, but {name} must be a whole number")
     if abs(number) > MOST:  # not shown: it may have thousands of digits
         bits = number.bit_length()
         raise SettingError(f"{name} has {bits} bits, but {name} must be at most 2^53")
@@ -194,17 +228,80 @@ def need_whole(name: str, value: object, least: int | None = None, why: str = ""
     return number
 
 
-def unknown(kind: str, name: str, known: Iterable[str]) -> UnknownName:
+def unknown(
+    kind: str, name: str, known: Iterable[str], in_full: Mapping[str, str] | None = None
+) -> UnknownName:
     """Return the error for a name that is not in `known`, with the nearest ones.
+
+    `in_full` has longer names for some, of which a part is also recognized.
 
     >>> raise unknown("policy", "r-usr", ["r-sr", "sh"])
     Traceback (most recent call last):
     latebloomer.errors.UnknownName: no policy is called 'r-usr'; did you mean 'r-sr'? All: r-sr, sh
+    >>> raise unknown("policy", "halving", ["r-sr", "sh"], {"sh": "SuccessiveHalving"})
+    Traceback (most recent call last):
+    latebloomer.errors.UnknownName: no policy is called 'halving'; did you mean 'sh'? All: ...
     """
-    names = sorted(known)
-    near = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
-    hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else "."
+    names, letters = sorted(known), _letters(name)
+    part_of = [key for key, full in (in_full or {}).items() if letters in _letters(full)]
+    near = part_of if part_of and letters else []
+    near = near or difflib.get_close_matches(name, names, n=3, cutoff=0.5)
+    hint = f"; did you mean {' or '.join(map(repr, near[:3]))}?" if near else "."
     return UnknownName(f"no {kind} is called {name!r}{hint} All: {', '.join(names)}")
+
+
+def _letters(name: str) -> str:
+    return "".join(filter(str.isalnum, name)).lower()
+
+
+Parameters = ParamSpec("Parameters")
+Result = TypeVar("Result")
+
+
+def names_arguments(
+    **instead: str,
+) -> Callable[[Callable[Parameters, Result]], Callable[Parameters, Result]]:
+    """Let a function say which argument is meant if it gets one that it does not have.
+
+    `instead` has names that users know from elsewhere.
+
+    >>> @names_arguments(verbose="progress")
+    ... def race(learners, progress=True): ...
+    >>> race({}, verbose=False)
+    Traceback (most recent call last):
+    TypeError: race() has no argument 'verbose'; did you mean 'progress'?
+    """
+
+    def decorate(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
+        code: Any = getattr(function, "__code__")  # noqa: B009
+        known = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+
+        @wraps(function)
+        def checked(*given: Parameters.args, **named: Parameters.kwargs) -> Result:
+            for name in named:
+                if name not in known:
+                    near = [instead[name]] if name in instead else []
+                    near = near or difflib.get_close_matches(name, known, n=1)
+                    hint = f"; did you mean {near[0]!r}?" if near else f". All: {', '.join(known)}"
+                    raise TypeError(f"{function.__name__}() has no argument {name!r}{hint}")
+            return function(*given, **named)
+
+        return checked
+
+    return decorate
+
+
+def need_extras(purpose: str, **modules: str) -> None:
+    """Raise an error that names all extras at once whose modules are missing.
+
+    >>> need_extras("figures", sim="math", plots="no_such_module", ray="nor_this")
+    Traceback (most recent call last):
+    latebloomer.errors.MissingExtra: figures need no_such_module and nor_this: pip install ...
+    """
+    missing = {name: module for name, module in modules.items() if find_spec(module) is None}
+    if missing:
+        cure = f"pip install 'latebloomer[{','.join(missing)}]'"
+        raise MissingExtra(f"{purpose} need {' and '.join(missing.values())}: {cure}")
 
 
 def extra(module: str, purpose: str, name: str) -> Any:

@@ -8,9 +8,12 @@ import pytest
 from typer.testing import CliRunner
 
 from latebloomer import RisingSR, SuccessiveHalving
-from latebloomer.bench import COMPARED, Curves, bench, benchmark, curve_runs, curve_sets
-from latebloomer.bench.curve_runs import Played, play, play_all, shuffled
+from latebloomer.bench import COMPARED, Curves, bench, benchmark, costs, curve_runs, curve_sets
+from latebloomer.bench.costs import COMPARED as MEASURES
+from latebloomer.bench.costs import PULLS, Cost, cost, lines_of
+from latebloomer.bench.curve_runs import play, play_all, shuffled
 from latebloomer.bench.curve_sets import read_sets
+from latebloomer.bench.report import line_styles
 from latebloomer.cli import app
 from latebloomer.errors import SettingError
 from latebloomer.policies.registry import REGISTRY, make_policy
@@ -33,8 +36,9 @@ def run(*words):
 
 def test_the_truth_is_the_mean_of_the_last_fiftieth_and_a_pull_of_ten_steps():
     curves = Curves("toy", "x", np.array([np.arange(100.0), np.zeros(100)]))
-    assert curves.truth.tolist() == [98.5, 0.0]  # the mean of 98 and 99
-    assert Curves("toy", "x", np.eye(3)).truth.tolist() == [0, 0, 1]  # at least one pull
+    assert curves.truth().tolist() == [98.5, 0.0]  # the mean of 98 and 99
+    assert curves.worth(1).tolist() == [0.0, 0.0] and curves.worth(2).tolist() == [0.5, 0.0]
+    assert Curves("toy", "x", np.eye(3)).truth().tolist() == [0, 0, 1]  # at least one pull
     assert curve_sets.by_pull(np.arange(40.0)[None], 30).tolist() == [[4.5, 14.5, 24.5]]
     level = np.full((1, 300), 0.7)
     assert curve_sets.smoothed(level) == pytest.approx(level)
@@ -90,7 +94,7 @@ def test_the_report_says_which_score_is_left_out():
 @NEEDS_DATA
 def test_adaptive_rejects_beats_r_sr_on_recorded_curves():
     """On the smallest public set, TaskSet: at most .085 where R-SR has about .097."""
-    found = bench(["taskset"], ["adaptive-rejects", "sh:judge=window"], draws=1)
+    found = bench(["taskset"], ["adaptive-rejects", "r-sr"], draws=1)
     assert found.loss("adaptive-rejects") <= 0.085
     assert abs(found.loss("r-sr") - 0.097) <= 0.005
 
@@ -118,31 +122,66 @@ def test_a_policy_that_cannot_pay_for_all_arms_plays_some_and_the_rest_is_counte
 
 
 def test_losses_by_hand():
-    # truths 1, .8, .5, .5; picks of arms 0, 1 and 3: none, one and two of four are better
+    # truths 1, .8, .5, .5; the drawn curves end at .6, .9, .7, .1
     curves = Curves("toy", "x", np.array([[1.0], [0.8], [0.5], [0.5]]).repeat(10, axis=1))
-    found = curve_runs.cost(curves, Played(np.array([0, 1, 3]), np.array([10, 10, 10]), 1), 2)
-    # regrets 0, .2, .5 of a range of .5; two of three are not the best; 10 of 20 pulls
-    assert found == pytest.approx([(0 + 0.25 + 0.5) / 3, (0.2 + 0.5) / 1.5, 2 / 3, 0.5, 0.25])
+    curves.means[1, 0] = 0.3  # after one pull
+    ends = np.array([0.6, 0.9, 0.7, 0.1])
+    best, second, last = (cost(curves, 0, ends, pick, 10, 0.5, 0.25) for pick in (0, 1, 3))
+    assert best == Cost(0.0, 0.5, 0.0, 0.0, 0.0, 0.5, 0.25)  # two drawn curves end above it
+    assert second == pytest.approx((0.25, 0.0, 0.2 / 0.5, 1.0, 0.2 / 0.5, 0.5, 0.25))
+    assert last == pytest.approx((0.5, 0.75, 1.0, 1.0, 1.0, 0.5, 0.25))
+    # returned after one pull it is worth .3, and .7 of a range of .5 is lost
+    assert cost(curves, 0, ends, 1, 1, 0.5, 0).returned == pytest.approx(0.7 / 0.5)
+    assert cost(curves, 0, ends, 1, 1, 0.5, 0).regret == second.regret
+
+
+def test_where_test_scores_were_recorded_a_pick_is_worth_its_test_score_in_the_run_drawn():
+    runs = np.tile(np.array([[0.9], [0.5]])[:, :, None], (1, 2, 4))
+    test = runs.copy()
+    test[:, 1] = [[0.1, 0.2, 0.3, 0.4], [0.4, 0.6, 0.7, 0.8]]  # in the second run the other wins
+    curves = Curves("toy", "x", runs.mean(axis=1), runs=runs, test=test)
+    ends = runs[:, 0, -1]
+    assert cost(curves, 0, ends, 0, 4, 1, 0).rank_loss == 0.0
+    second = cost(curves, 1, ends, 0, 2, 1, 0)
+    assert (second.rank_loss, second.own_loss, second.regret) == (0.5, 0.0, 1.0)
+    assert second.returned == pytest.approx((0.8 - 0.2) / 0.4)
+
+
+def test_arms_of_a_draw_show_the_same_recorded_run_and_draws_take_runs_in_turn():
+    runs = np.arange(3.0)[None, :, None] + np.zeros((4, 3, 5))  # run k shows k
+    curves = Curves("toy", "x", runs.mean(axis=1), runs=runs)
+    assert [np.unique(table).tolist() for table in curves.tables(5, seed=0)] == [
+        [0.0], [1.0], [2.0], [0.0], [1.0]
+    ]  # fmt: skip
+    assert curves.runs_shown(2, seed=1).tolist() == [1, 2]
 
 
 def test_standard_errors_are_of_paired_differences_by_hand():
-    problems = [rising(name=str(k)) for k in range(3)] + [rising(group="other")]
-    pick = {("a", 1.0): [0, 1, 2, 4], ("b", 1.0): [0, 0, 0, 3]}
-    played = [
-        {key: Played(np.array([arms[k]]), np.array([40]), 0) for key, arms in pick.items()}
-        for k in range(4)
-    ]
-    lines = curve_runs.lines_of(curve_runs.costs_by_set(problems, played), ["a", "b"], [1.0], "a")
-    found = {(line.group, line.policy): line for line in lines}
-    ranks = [np.mean(curves.truth > curves.truth[arm]) for curves, arm in
-             zip(problems, pick["a", 1.0], strict=True)]  # fmt: skip
-    less = np.array(ranks[:3]) - np.mean(problems[0].truth > problems[0].truth[0])
-    toy = found["toy", "b"]
-    assert toy.rank_loss_less == pytest.approx(less.mean())
-    assert toy.rank_loss_se == pytest.approx(less.std(ddof=1) / math.sqrt(3))
-    assert math.isnan(found["other", "b"].rank_loss_se)  # one problem
-    both = (toy.rank_loss + found["other", "b"].rank_loss) / 2
-    assert found["all", "b"].rank_loss == pytest.approx(both)  # sets count alike
+    losses = {"toy": [[0.1, 0.1], [0.3, 0.2], [0.5, 0.0]], "other": [[0.4, 0.6]]}
+    found = {
+        group: np.array([[[[loss] * len(Cost._fields)] for loss in problem] for problem in part])
+        for group, part in losses.items()
+    }
+    lines = lines_of(found, ["a", "b"], [1.0], "a", PULLS)
+    by_place = {(line.group, line.policy): line for line in lines}
+    more = np.array([0.0, -0.1, -0.5])
+    toy = by_place["toy", "b"]
+    assert toy.rank_loss == pytest.approx(0.1)
+    assert toy.rank_loss_difference == pytest.approx(more.mean())
+    assert toy.rank_loss_se == pytest.approx(more.std(ddof=1) / math.sqrt(3))
+    assert math.isnan(by_place["other", "b"].rank_loss_se)  # one problem
+    assert by_place["all", "b"].rank_loss == pytest.approx((0.1 + 0.6) / 2)  # sets count alike
+    assert all(f"{name}_{part}" in lines[0]._fields for name in MEASURES
+               for part in ("difference", "se"))  # fmt: skip
+
+
+def test_over_all_sets_the_half_for_design_does_not_count():
+    one = np.full((2, 1, 1, len(Cost._fields)), 0.5)
+    found = {costs.DESIGN: one, "a": one / 5, "b": one / 5}
+    lines = {line.group: line for line in lines_of(found, ["auto"], [1.0], "auto", PULLS)}
+    assert lines["all"].rank_loss == pytest.approx(0.1) and lines["all"].problems == 4
+    two = lines_of({costs.DESIGN: one, "a": one}, ["auto"], [1.0], "auto", PULLS)
+    assert {line.group for line in two} == {costs.DESIGN, "a"}
 
 
 def test_the_order_in_which_a_set_lists_its_learners_does_not_decide():
@@ -153,30 +192,33 @@ def test_the_order_in_which_a_set_lists_its_learners_does_not_decide():
         assert np.array_equal(tables[draw], drawn[order[draw]])
     assert len({tuple(row) for row in order.tolist()}) > 1
     # ASHA trains the first arm to the end: with one training's budget that is a random arm
-    found = play_all([curves], {"asha": make_policy("asha")}, [1.0], 60, 0, 1)
-    assert set(found[0]["asha", 1.0].picks) == set(range(5))  # except once in 10^5
+    asha = {"asha": make_policy("asha")}
+    (found,) = play_all([rising(arms=2)], asha, [1.0], 60, 0, 1)
+    assert 0.2 < found[0, 0, Cost._fields.index("error")] < 0.8  # of 60 draws, 6 sd
 
 
 def test_threads_change_nothing():
     problems = [rising(sd=0.1, name=str(k)) for k in range(6)]
     one, two = (play_all(problems, {"r-sr": RisingSR()}, [1, 2], 3, 0, k) for k in (1, 3))
-    for left, right in zip(one, two, strict=True):
-        assert all(np.array_equal(left[key].picks, right[key].picks) for key in left)
+    assert np.array_equal(one, two)
 
 
 def test_every_policy_is_compared_or_left_out_for_a_reason_and_drawn_in_its_own_style():
-    assert COMPARED[0] == "auto"
-    made = [repr(make_policy(text)) for text in COMPARED[1:]]
+    every = benchmark.EVERY
+    assert COMPARED[0] == every[0] == "auto" and set(COMPARED) | set(benchmark.TIMED) <= set(every)
+    made = [repr(make_policy(text)) for text in every[1:]]
     assert len(set(made)) == len(made)
-    played, left_out = {text.partition(":")[0] for text in COMPARED[1:]}, set(benchmark.LEFT_OUT)
+    played, left_out = {text.partition(":")[0] for text in every[1:]}, set(benchmark.LEFT_OUT)
     assert played | left_out == set(REGISTRY) and not played & left_out
     assert played >= {"i-epoch", "rising-bandits", "max-ucb", "ptrr", "hybrid", "asha"}
-    styles = benchmark.line_styles(COMPARED)  # which differ without colors too
-    assert len({(style.marker, style.dashes) for style in styles.values()}) == len(COMPARED)
+    styles = line_styles(every)  # which differ without colors too
+    assert len({(style.marker, style.dashes) for style in styles.values()}) == len(every)
     assert max(styles, key=lambda policy: styles[policy].width) == "auto"
 
 
-@pytest.mark.parametrize("bad", [{"draws": 0}, {"budgets": [0]}, {"budgets": [1, 1]}])
+@pytest.mark.parametrize(
+    "bad", [{"draws": 0}, {"budgets": [0]}, {"budgets": [1, 1]}, {"units": ["hours"]}]
+)
 def test_settings_outside_their_range_are_errors(bad):
     with pytest.raises(SettingError, match=next(iter(bad))):
         bench(["paper-a"], ["r-sr"], **bad)
@@ -188,67 +230,17 @@ def test_a_wrong_call_is_one_line_and_code_2(tmp_path):
         (("--budgets", "x", "--sets", "paper-a"), "SettingError: --budgets 'x'"),
         (("--policies", "r-usr", "--sets", "paper-a"), "no policy is called 'r-usr'"),
         ((tmp_path,), "CurveError: "),
+        (("--units", "seconds", "--sets", "paper-b"), "CurveError: no set that was named has rec"),
     ]:
         ran = run(*words)
         assert ran.exit_code == 2 and said in ran.stderr, ran.output
 
 
-LENGTH = 100
-
-
-def straight(levels, full):
-    """Straight rises to a level; training takes `full` seconds in total, evenly."""
-    share = np.arange(1, LENGTH + 1) / LENGTH
-    return np.outer(levels, share), np.outer(full, share)
-
-
-def pick_and_time(unit, levels, full, limit):
-    return benchmark.race_in_time(RisingSR(), *unit(*straight(levels, full)), limit)
-
-
-def test_by_shares_a_pull_costs_a_hundredth_of_the_training_and_by_time_of_the_average_one():
-    _, seconds = benchmark.same_share(*straight([0.9, 0.5], [1.0, 3.0]))
-    assert seconds == pytest.approx(np.outer([0.01, 0.03], np.ones(LENGTH)))
-    pick, spent = pick_and_time(benchmark.same_share, [0.9, 0.5, 0.4], [1.0, 1.0, 1.0], limit=1.5)
-    assert pick == 0 and spent == pytest.approx(1.5, abs=0.02)
-    # The average training takes 1 s, a pull a hundredth of that: the short one has ten pulls.
-    scores, seconds = benchmark.same_time(*straight([0.9, 0.5], [0.1, 1.9]))
-    assert scores.shape == (2, 190) and np.isfinite(scores[1]).all()
-    assert np.isfinite(scores[0]).sum() == 10 and scores[0, 9] == pytest.approx(0.9)
-    assert seconds[np.isfinite(scores)] == pytest.approx(0.01)
-    pick, spent = pick_and_time(benchmark.same_time, [0.9, 0.5], [0.1, 1.9], limit=0.5)
-    assert pick == 0 and spent <= 0.52
-    # After the same time the slow learner looks worse than it is.
-    units = (benchmark.same_time, benchmark.same_share)
-    assert [pick_and_time(unit, [0.6, 0.9], [0.1, 10.0], limit=2.0)[0] for unit in units] == [0, 1]
-
-
-def test_the_time_budget_stops_a_race_within_a_pull_of_its_time():
-    n, arm = np.arange(1, 501), np.arange(1, 4)[:, None]
-    seconds = np.array([[0.02], [0.05], [0.01]]) * np.ones(500)
-    spent = benchmark.race_in_time(RisingSR(), n / (n + arm), seconds, 2.0)[1]
-    assert abs(spent - 2.0) <= 0.05
-
-
-def test_both_units_are_policies_of_one_report(monkeypatch):
-    made = []
-    for k in range(3):
-        scores, seconds = straight([0.9, 0.6, 0.5], [1.0, 2.0 + k, 0.5])
-        runs = np.stack([scores, scores], axis=1)
-        made.append(Curves("lcdb10", f"set-{k}", scores, runs=runs, seconds=seconds))
-    monkeypatch.setattr(curve_sets, "lcdb10", lambda: iter(made))
-    report = benchmark.bench_times(("r-sr", "sh"), budgets=(1.0, 2.0), draws=2)
-    labels = {f"{policy}, {unit}" for policy in ("r-sr", "sh") for unit in benchmark.UNITS}
-    assert {line.policy for line in report.lines} == labels
-    by_share = [line for line in report.lines if line.policy.endswith("same share")]
-    assert {line.rank_loss for line in by_share} == {0.0}  # straight rises keep their order
-    assert all(0 < line.spent <= 1.1 for line in report.lines)
-    assert "| r-sr, same share | " in str(report) and "*same time*" in str(report)
-
-
-@NEEDS_DATA
-def test_the_recorded_set_has_times_that_only_rise():
-    first = next(curve_sets.lcdb10())
-    seconds = benchmark.without_start(first.seconds)
-    assert first.runs.shape[2] == seconds.shape[1] == 100
-    assert (np.diff(seconds, axis=1) >= 0).all() and (seconds > 0).all()
+def test_auto_drops_no_arm_before_its_second_pull_as_in_a_race():
+    means = np.full((8, 20), 0.3)
+    means[3] = 0.9
+    means[3, 0] = 0.1  # the score of a model that is not trained yet
+    players = {name: make_policy("foresight") for name in ("auto", "foresight")}
+    auto, named = play_all([Curves("toy", "x", means)], players, [1.6], 5, 0, 1)[0]
+    error = Cost._fields.index("error")
+    assert auto[0, error] == 0 and named[0, error] == 1

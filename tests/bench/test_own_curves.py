@@ -10,10 +10,12 @@ from typer.testing import CliRunner
 
 from latebloomer import LocalRunner, race, resume
 from latebloomer.bench import bench, curve_sets
-from latebloomer.bench.benchmark import what_is_drawn
-from latebloomer.bench.curve_sets import read_folder, read_sets
+from latebloomer.bench.curve_sets import read_sets
+from latebloomer.bench.own_curves import read_folder
+from latebloomer.bench.report import line_styles, what_is_drawn
 from latebloomer.cli import app
 from latebloomer.errors import CurveError
+from tests.helpers.pictures import shows
 
 T = np.arange(1, 31)
 CURVES = np.array([0.9 * T / (T + 9), 0.7 * T / (T + 2), 0.5 * T / (T + 1)])
@@ -89,7 +91,8 @@ def test_the_command_writes_a_report_a_table_and_a_picture(folder, tmp_path):
     assert "## Skipped: 7" in ran.stdout and "gap.csv: arm 'a' is nan" in ran.stdout
     assert "skipped 7" in ran.stderr
     assert (tmp_path / "out" / "bench.md").read_text() in ran.stdout
-    assert (tmp_path / "out" / "bench.png").stat().st_size > 1000
+    styles = line_styles(["r-sr", "asha:workers=9", "asha"]).values()
+    assert shows(tmp_path / "out" / "bench.png", *(style.color for style in styles))
     with (tmp_path / "out" / "bench.csv").open() as file:
         rows = list(csv.DictReader(file))
     # 3 policies with the baseline, 2 sets and all, 2 budgets and all
@@ -222,18 +225,27 @@ def test_the_report_mentions_draws_only_if_something_is_drawn(tmp_path):
     assert "3 draws of the noise; 1 of" in str(bench(tmp_path, ["r-sr"], [1.0], 3, sigma=0.1))
     np.savez(tmp_path / "b.npz", curves=np.stack([CURVES, CURVES], axis=1))
     both = read_folder(tmp_path, 0.1)[0]
-    assert what_is_drawn(both[1:], 5) == "5 draws of one recorded run of each learner"
-    assert what_is_drawn(both, 5) == "5 draws of the noise and of one recorded run of each learner"
+    assert what_is_drawn(both[1:], 5) == "5 draws of a recorded run that all learners share"
+    said = "5 draws of the noise and of a recorded run that all learners share"
+    assert what_is_drawn(both, 5) == said
 
 
-def test_without_the_data_folder_there_is_one_line(tmp_path, monkeypatch):
+def test_a_set_without_its_data_says_where_they_come_from(tmp_path, monkeypatch):
     for where, said in [(None, "is not set"), (str(tmp_path), "there is no")]:
         monkeypatch.delenv("LATEBLOOMER_DATA", raising=False)
         if where:
             monkeypatch.setenv("LATEBLOOMER_DATA", where)
-        ran = bench_command("--quiet")
-        assert ran.exit_code == 2 and ran.stderr.count("\n") == 1
-        for word in (*curve_sets.PUBLIC, said, "latebloomer download lcdb FOLDER"):
-            assert ran.stderr.count(word) == 1, word
+        for name, source in [
+            ("lcdb10", "`latebloomer download lcdb FOLDER` makes one"),
+            ("lcdb11-linear", "no command fetches lcdb11: its curves are LCDB 1.1"),
+            ("taskset", "no command fetches taskset: its curves are in github.com/"),
+            ("srb-imdb", "no command fetches srb-imdb: its curves are in github.com/"),
+            ("yahpo", "no command fetches yahpo: it was evaluated with the model lcbench of"),
+        ]:
+            ran = bench_command("--quiet", "--sets", name)
+            assert ran.exit_code == 2 and ran.stderr.count("\n") == 1
+            for words in (name, said, source, "the sets tables and random need no files"):
+                assert words in ran.stderr, words
         _, skipped = read_sets([*curve_sets.PUBLIC, "paper-b"])
-        assert [what for what, _ in skipped] == [", ".join(curve_sets.PUBLIC)]
+        names = ", ".join(what for what, _ in skipped).split(", ")
+        assert sorted(names) == sorted(curve_sets.PUBLIC)

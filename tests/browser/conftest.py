@@ -8,14 +8,13 @@ import pytest
 ARTIFACTS = Path(__file__).parents[2] / "build" / "browser"  # ignored by git
 MISSING = "needs a Chromium: apt-get install chromium-headless-shell, or CHROMIUM=its path"
 
-pytest.register_assert_rewrite("page_checks")
 if not os.environ.get("LATEBLOOMER_BROWSER"):
     collect_ignore_glob = ["test_*.py"]
 
 
 @pytest.fixture(scope="session")
 def browser():
-    from chromium import CHROMIUM, Chromium
+    from tests.helpers.chromium import CHROMIUM, Chromium
 
     if CHROMIUM is None:
         pytest.skip(MISSING)

@@ -9,7 +9,8 @@ from itertools import product
 from urllib.parse import urlsplit
 
 import pytest
-from page_checks import check_page
+
+from tests.helpers.page_checks import check_page
 
 TOKEN = "0123456789abcdef"
 # A race that makes as many pulls as it is allowed to, one number a line.
@@ -98,6 +99,7 @@ def server(tmp_path):
 PATH = "document.querySelector('#c0 path:not(.raw)')?.getAttribute('d')"
 POINTS = f"({PATH} || '').split('L').length"
 TITLE = "document.querySelector('h1').textContent"
+WHEN = "document.querySelector('#when').textContent"  # how long it took, once it has a verdict
 SPENT = "(document.querySelector('#progress progress')?.value ?? 0)"
 FEED = "(document.querySelector('.feed')?.textContent || '')"
 
@@ -131,10 +133,10 @@ def test_curves_grow_a_drop_appears_and_the_verdict_comes(page, server, race, pi
     for theme, width in product(("dark", "light"), (390, 768, 1400)):
         page.color(theme)
         page.resize(width)
-        check_page(page)
+        check_page(page, words=False)  # one learner's name is markup
     page.screenshot(picture("dropped"))
     race.allow(400)
-    page.wait_for(f"{TITLE} === 'Keep late'")
+    page.wait_for(f"{TITLE} === 'Keep late' && {WHEN}.includes(' took ')")
     assert page.value("document.querySelector('#others').textContent").count("would have") == 2
     check_page(page)
     assert page.value("typeof hacked") == "undefined"
@@ -155,7 +157,7 @@ def test_what_grew_by_small_messages_is_what_a_reload_shows(page, race):
     assert page.value(f"{details}.open") is True
     assert page.value("document.querySelector('#raw').checked") is False
     race.allow(700)
-    page.wait_for(f"{TITLE} === 'Keep late'")
+    page.wait_for(f"{TITLE} === 'Keep late' && {WHEN}.includes(' took ')")
     shown = """JSON.stringify([...document.querySelectorAll(`#title, #why, #axes, #marks, #rows tr,
         #curves path:not(.area), #certainty, #others`)].map(
         (one) => one.tagName === 'path' ? one.getAttribute('d') : one.textContent))"""
@@ -188,7 +190,7 @@ def test_the_list_tells_states_apart(new_page, tmp_path, server, race, picture):
     cut.stop()
     states = f"{rows}.map((one) => one.children[1].textContent).join()"
     page.wait_for(f"{states} === 'running,interrupted,finished'")
-    check_page(page)
+    check_page(page, words=False)  # the folder's name is one long word
     page.screenshot(picture("list"))
     page.value("document.querySelector('#races a').focus()")
     assert page.value("document.activeElement.textContent") == "race.db"  # by the keyboard alone
@@ -197,7 +199,8 @@ def test_the_list_tells_states_apart(new_page, tmp_path, server, race, picture):
     assert page.value(f"{rows}.filter((one) => one.offsetHeight).length") == 1
     page.value("document.querySelectorAll('input[name=race]').forEach((one) => one.click())")
     page.value("document.querySelector('form').submit()")
-    page.wait_for("document.querySelectorAll('#curves .curve').length === 3")
+    drawn = "document.querySelectorAll('#curves .curve').length === 3"
+    page.wait_for(f"document.readyState === 'complete' && {drawn}")
     check_page(page)
     page.open(f"{server.address}no/such/page")
     page.value("document.querySelector('a').click()")

@@ -1,15 +1,18 @@
 """A report in a browser: it fits a phone and a desk, light and dark; hover, zoom, sort."""
 
 import random
+from dataclasses import replace
 from itertools import count
+from math import inf
 
 import pytest
-from page_checks import check_page
 
 from latebloomer import race
-from latebloomer.page.race_html import race_html
-from latebloomer.page.race_page import RacePage, ThinnedCurve, points_for
-from latebloomer.session.learner_view import ForecastView, LearnerView
+from latebloomer.page.race_html import race_cell, race_html
+from latebloomer.page.race_page import PageEvent, RacePage, ThinnedCurve, points_for
+from latebloomer.session.arm_views import LearnerView
+from latebloomer.session.decisions import Decision, ForecastView
+from tests.helpers.page_checks import check_page
 
 
 def curve(slow, best, end=None, fail=None):
@@ -47,7 +50,7 @@ def drawn(count):
         learners.append(LearnerView(
             arm, f"learner {arm} rate={settings['rate']}", state, pulls, scores[-1], made,
             scores[-1] + 0.04, "foresight", left_at=None if arm < 3 else 9 * (200 - arm),
-            settings=settings,
+            seconds=0.02 * pulls * (1 + arm % 3), settings=settings,
         ))  # fmt: skip
         curves[arm] = ThinnedCurve(points_for(count), scores)
     return RacePage(
@@ -57,17 +60,49 @@ def drawn(count):
     )  # fmt: skip
 
 
+KINDS = [
+    "HistGradientBoostingClassifier",
+    "random forest of 300 trees",
+    "transformer_base_lr_3e-4_warmup_500",
+    "MLPClassifier(hidden_layer_sizes=(128, 128), alpha=0.0012345)",
+]
+
+
+def long_named(count):
+    """The same with long names, learners that finished or failed, bounds, and a verdict."""
+    page, learners = drawn(count), []
+    for one in page.learners:
+        name = f"{KINDS[one.arm % len(KINDS)]}, variant {one.arm}"
+        made = Decision(60, one.pulls, f"{KINDS[3]}, variant 0", 0.9)
+        states = {1: "finished", 2: "failed"}
+        learners.append(replace(
+            one, name=name, decision=made, lower=one.score - 0.02, settings={},
+            upper=inf if one.arm % 2 else one.score + 0.2,
+            state=one.state if one.leads else states.get(one.arm % 9, one.state),
+            left_why="MemoryError: out of memory on the device" if one.arm % 9 == 2 else "",
+        ))  # fmt: skip
+    best = learners[0].name
+    why = f"Selected with estimate 0.9, ahead of {learners[1].name} with 0.8."
+    return replace(
+        page, best=best, why=why, learners=learners, assessed_at=60, half_time=best, final=True,
+        certificate=f"there is no proof at this budget: {learners[-1].name} could still win",
+        hindsight=[f"ASHA would have kept {learners[2].name}"], levels=[(2, 70), (1, 90)],
+        events=[PageEvent(9, f"{best}: dropped at race pull 9: estimate 0.1, versus 0.9")],
+    )  # fmt: skip
+
+
 @pytest.fixture(scope="module")
 def reports(tmp_path_factory):
     """A function that returns the file of a report, by what is raced or how many learners."""
-    folder, made = tmp_path_factory.mktemp("reports"), {}
+    folder = tmp_path_factory.mktemp("reports")
 
     def report(what):
-        file = made.setdefault(what, folder / f"{what}.html")
+        file = folder / f"{what!r}.html"
         if file.exists():
             return file
-        if isinstance(what, int):
-            file.write_text(race_html(drawn(what)), encoding="utf-8")
+        if isinstance(what, int) or what.isdigit():
+            made = drawn(what) if isinstance(what, int) else long_named(int(what))
+            file.write_text(race_html(made), encoding="utf-8")
             return file
         learners, losses = (HOSTILE, False) if what == "hostile" else (LOSSES, True)
         return race(learners, 60 if losses else 900, journal=None, progress=False,
@@ -93,6 +128,25 @@ def page(opened):
     return opened()
 
 
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("learners", [4, 12, 60, 200])
+def test_a_notebook_shows_five_learners_in_its_cell(new_page, tmp_path, learners, dark, picture):
+    """In a window of 900 pixels, where nothing is clicked: there is no script."""
+    page, file = new_page(width=900, dark=dark), tmp_path / "cell.html"
+    style = '<!doctype html><meta charset="utf-8"><style>body { margin: 24px }</style>'
+    file.write_text(f"{style}{race_cell(long_named(learners))}", encoding="utf-8")
+    page.open(file.as_uri())
+    check_page(page)
+    rows = "[...document.querySelectorAll('.learners tbody tr')]"
+    shown = page.value(f"{rows}.filter((one) => one.checkVisibility()).length")
+    assert shown == min(5, learners)
+    assert page.value(f"{rows}.length") == learners
+    assert page.value("document.documentElement.scrollHeight") < 1700
+    assert "Click" not in page.value("document.body.innerText")
+    assert page.value("document.querySelectorAll('[tabindex], [name=unit]').length") == 0
+    page.screenshot(picture(f"{learners}-{'dark' if dark else 'light'}"))
+
+
 BOXES = """[...document.querySelectorAll('#marks text')]
   .filter((one) => one.getBoundingClientRect().width)
   .map((one) => { const box = one.getBoundingClientRect();
@@ -109,14 +163,14 @@ def overlaps(boxes):
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 @pytest.mark.parametrize("width", [360, 768, 1400])
-@pytest.mark.parametrize("what", [9, 40, 200, "hostile", "losses"])
+@pytest.mark.parametrize("what", ["4", "12", "60", "200", "hostile", "losses"])
 def test_it_fits_and_can_be_read_without_scripts(opened, reports, what, width, dark, picture):
     page = opened(what, width=width, dark=dark, scripts=False)
     assert overlaps(page.value(BOXES)) == []
     for is_open in ("true", "false"):
         details = "document.querySelectorAll('details')"
         page.value(f"{details}.forEach((one) => {{ one.open = {is_open} }})")
-        check_page(page)
+        check_page(page, words=what != "hostile")
     page.screenshot(picture(f"{what}-{width}-{'dark' if dark else 'light'}"))
     assert page.requests() == [reports(what).as_uri()]
 
@@ -134,7 +188,7 @@ def test_names_are_text_and_individual_scores_can_be_hidden(opened):
     assert page.value("typeof hacked") == "undefined"
     for name in HOSTILE:
         assert name in page.value("document.querySelector('#rows').textContent")
-    check_page(page)
+    check_page(page, words=False)
     shown = "getComputedStyle(document.querySelector('path.raw')).display"
     assert page.value(shown) == "inline"
     page.value("document.querySelector('label[for=raw]').click()")
@@ -193,6 +247,78 @@ def test_a_click_highlights_a_learner_everywhere(page):
     assert overlaps(page.value(BOXES)) == []
     page.value("document.querySelector('#r30').click()")
     assert page.value("document.querySelectorAll('.lit').length") == 0
+
+
+FOCUSABLE = """[...document.querySelectorAll("*")].filter(
+  (one) => one.tabIndex >= 0 && one.getClientRects().length).length"""
+
+
+def test_a_table_is_one_tab_stop_with_arrow_keys(opened):
+    page = opened("200")
+    assert page.value(FOCUSABLE) <= 16
+    focused = "document.activeElement"
+    page.value("document.querySelector('.learners [tabindex=\"0\"]').focus()")
+    assert page.value(f"{focused}.textContent") == "learner"
+    page.press("ArrowRight")
+    assert page.value(f"{focused}.textContent") == "score"
+    page.press("ArrowDown")
+    page.press("ArrowDown")
+    row = "document.querySelector('#rows > tr:nth-child(2)')"
+    assert page.value(f"{focused} === {row}")
+    page.press("ArrowRight")
+    assert page.value(f"{row}.querySelector('details').open") is True
+    page.press("ArrowLeft")
+    assert page.value(f"{row}.querySelector('details').open") is False
+    assert page.value(f"{row}.getAttribute('aria-selected')") == "false"
+    page.press("Enter")
+    assert page.value(f"{row}.getAttribute('aria-selected')") == "true"
+    page.press("End")
+    assert page.value(f"{focused} === document.querySelector('#rows > tr:last-child')")
+    assert page.value(FOCUSABLE) <= 16
+
+
+def test_the_plot_has_a_role_and_a_name(page):
+    plot = "document.querySelector('.plot')"
+    assert page.value(f"{plot}.getAttribute('role')") == "application"
+    assert "arrow" in page.value(f"{plot}.ariaLabel") or "Left" in page.value(f"{plot}.ariaLabel")
+
+
+@pytest.mark.parametrize("unit", ["pulls", "seconds"])
+def test_the_axis_may_be_in_seconds_and_logarithmic(opened, unit):
+    page = opened(40, width=1400)
+    marks = "[...document.querySelectorAll('#marks .mark')]"
+    ends = f"{marks}.map((one) => parseFloat(one.getAttribute('x')))"
+    d, at = "document.querySelector('#c3 path').getAttribute('d')", "#across"
+    before = page.value(d), page.value(ends)
+    page.value(f"document.querySelector('[name=unit][value={unit}]').click()")
+    page.value("document.querySelector('[name=log]').click()")
+    title = page.value(f"document.querySelector('{at}').textContent")
+    assert title.startswith(unit) and "logarithmic" in title
+    assert page.value(d) != before[0] and page.value(ends) != before[1]
+    ticks = page.value(TICKS)
+    assert len(ticks) > 1 and all(tick > 0 for tick in ticks)
+    assert unit != "pulls" or {1, 10, 100} <= set(ticks)
+    check_page(page)
+    assert overlaps(page.value(BOXES)) == []
+    page.value("document.querySelector('[name=log]').click()")
+    page.value("document.querySelector('[name=unit][value=pulls]').click()")
+    assert (page.value(d), page.value(ends)) == before
+
+
+def test_zoom_leaves_no_tooltip_and_names_only_what_is_seen(opened):
+    page = opened(40)
+    mouse(page, "mouseMoved", 0.3, 0.15)
+    assert page.value(TIP)
+    mouse(page, "mousePressed", 0.02, 0.5, button="left", clickCount=1)
+    for x in (0.03, 0.06, 0.1):
+        mouse(page, "mouseMoved", x, 0.5 + 4 * x, buttons=1)
+    mouse(page, "mouseReleased", 0.1, 0.9, button="left", clickCount=1)
+    assert page.value(TIP) == ""
+    names = "[...document.querySelectorAll('#names text:not(.off)')].map((o) => o.textContent)"
+    leaders = "[...document.querySelectorAll('#names .leader:not(.off)')]"
+    heights = f"{leaders}.map((one) => one.getAttribute('y1'))"
+    assert 0 < len(page.value(names)) == len(page.value(heights))
+    assert not {"0.000%", "100.0%"} & set(page.value(heights))  # none is piled up at an edge
 
 
 def test_everything_can_be_reached_by_keyboard(page):

@@ -45,7 +45,8 @@ def test_help_is_text_as_it_is_written():
 
 def test_help_groups_options_by_panel():
     output = run("race", "--help").output
-    panels = ["Arguments", "Options", "Budget", "Policy", "Files", "Faults", "Ray", "Output"]
+    panels = ["Arguments", "Options", "Programs", "Budget", "Policy", "Files", "Faults", "Ray"]
+    panels.append("Output")
     assert re.findall(r"^(\w+):$", output, re.MULTILINE) == panels
     budget = output.partition("\nBudget:")[2].partition("\nPolicy:")[0]
     assert re.findall(r"^  (--[a-z-]+)", budget, re.MULTILINE) == [
@@ -61,7 +62,7 @@ def test_help_lists_the_main_policies_and_says_how_to_list_all():
 
 
 def test_an_interrupted_reproduction_says_how_to_go_on(monkeypatch, tmp_path):
-    def interrupted(names, bench):
+    def interrupted(names, workbench):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("latebloomer.paper.reproduction.reproduce", interrupted)
@@ -74,7 +75,7 @@ def test_a_bug_is_not_hidden(monkeypatch):
     def broken(what):
         raise RuntimeError("a bug")
 
-    monkeypatch.setattr("latebloomer.cli.simulation_commands.bibtex", broken)
+    monkeypatch.setattr("latebloomer.cli.paper_commands.bibtex", broken)
     assert isinstance(run("cite").exception, RuntimeError)
 
 

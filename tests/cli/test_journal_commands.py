@@ -138,7 +138,8 @@ def test_a_race_has_the_same_defaults_in_python_and_on_the_command_line():
     shared = set(shell) & set(python)
     assert {name: shell[name] for name in shared} == {name: python[name] for name in shared}
     output = {"report", "save", "json", "verbose"}
+    programs = {"learners", "run", "score", "step", "finish"}
     ray, runner = {"address", "storage", "cpus", "gpus"}, defaults(LocalRunner)
-    assert set(shell) - shared == ray | set(runner) | output
+    assert set(shell) - shared == ray | set(runner) | output | programs
     assert runner == {name: shell[name] for name in runner}
-    assert set(python) - shared == {"callbacks", "score_range"}
+    assert set(python) - shared == {"callbacks"}

@@ -66,14 +66,26 @@ def test_a_race_is_brief_and_says_nothing_twice(terminal, learners, budget):
     words = ["--budget", str(budget), "--winner-share", "0.2"]
     said = terminal(*COMMAND, f"mine.py:{learners}", *words)
     before, _, rest = said.partition("\x1b[?25l")  # the table hides the cursor
-    _, _, after = rest.rpartition("\x1b[?25h")
-    assert len(before.splitlines()) <= 6 and before.startswith("Racing ")
-    assert len(after.splitlines()) <= 12 and after.startswith("Keep ")
-    assert said.count("Keep ") == 1
+    after = ANY.sub("", rest.rpartition("\x1b[?25h")[2]).lstrip("\r")  # erases the table
+    assert len(before.splitlines()) <= 9 and before.startswith("Racing ")
+    assert len(after.splitlines()) <= 30 and after.startswith("The race has finished after ")
+    assert said.count("Keep ") == 1 and after.count("\n  learner  ") == 1
     for line in after.splitlines():
-        assert said.count(line) == 1
+        assert said.count(line) == 1 or line.startswith("Journal: ")
+    assert max(map(len, (before + after).splitlines())) <= 80
+    while_it_runs = ANY.sub("\n", said[: len(said) - len(after)]).split("\n")
+    failures = [line for line in while_it_runs if "no luck" in line]
+    assert len(failures) == (1 if learners == "few" else 4)
     path = re.search(r"^Journal: (\S+)$", before, re.M)[1]
-    assert re.search(rf"\d warnings?. See latebloomer show --verbose {path}$", after, re.M)
+    where = "Journal:" if learners == "few" else r"See\slatebloomer show --verbose"
+    assert re.search(rf"{where} {path}$", after, re.M)
+
+
+def test_the_list_of_races_fits_and_names_them_in_full(terminal):
+    terminal(*COMMAND, "mine.py:many", "--budget", "900", "--quiet")
+    listed = terminal(*COMMAND[:-1], "races").splitlines()
+    assert max(map(len, listed)) <= 80 and {"race", "state", "verdict"} <= set(listed[0].split())
+    assert all(line.split()[0].endswith(".db") for line in listed[1:])
 
 
 def test_no_color_is_respected(terminal):

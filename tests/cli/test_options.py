@@ -24,6 +24,7 @@ CALLS = {  # what each command needs besides the option; none of them is carried
     "plan": ["--learners", "3", "--budget", "40"],
     "policies": [],
     "simulate": ["--problem", "paper-a", "--budget", "60", "--runs", "1", "--quiet"],
+    "guarantees": ["--problem", "paper-a", "--budget", "60"],
     "bench": ["--sets", "paper-a", "--draws", "1", "--quiet"],
     "download": ["imdb", "there"],
     "reproduce": ["setting-a", "--quiet"],

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from latebloomer import read_verdict
+
 
 @pytest.fixture
 def full_disk(monkeypatch):
@@ -51,6 +53,16 @@ def test_a_share_for_the_winner_from_the_command_line(run):
     assert "Selected quick at race pull 20" in ran.stdout
     assert " after 31 pulls, 20 of them after selection." in ran.stdout
     assert "then trained for 20 more pulls" in run("show", "race.db", "--verbose").stdout
+
+
+@pytest.mark.parametrize(("text", "low", "high"), [("0,9", 0.0, 9.0), ("-2.5,", -2.5, None)])
+def test_the_range_of_scores_from_the_command_line(run, text, low, high):
+    ran = run("race", "mine:learners", "--budget", 20, "--score-range", text, "--json")
+    assert ran.exit_code == 0, ran.stderr
+    assert read_verdict("race.db").settings["score_range"] == (low, high)
+    assert (
+        "--score-range" in run("race", "mine:learners", "--budget", 9, "--score-range", "1").stderr
+    )
 
 
 def test_a_race_is_extended_with_a_new_learner(run):
@@ -369,8 +381,32 @@ def test_the_model_of_a_generator_is_saved_even_if_another_is_bare(run, tmp_path
     (tmp_path / "generators.py").write_text(GENERATORS)
     ran = run("race", "generators:one_bare", "--budget", 40, "--journal", "races/", "--save", "1")
     assert ran.exit_code == 0 and ran.stdout.startswith("Keep c: "), ran.stderr
-    assert "wrote 1" in ran.stdout and "a: pull 1 failed twice" in ran.stderr
+    assert "wrote 1" in ran.stdout and "a failed: pull 1 failed twice" in ran.stderr
     assert run("resume", "generators:one_bare", "--save", "2", "--quiet").exit_code == 0
     monkeypatch.syspath_prepend(tmp_path)
     first, again = (pickle.loads((tmp_path / name).read_bytes()) for name in "12")
     assert first.n == again.n > 10
+
+
+FASTIDIOUS = """
+def picky():
+    raise ValueError("policy=None is not allowed, seed=3 neither, or runner=None")
+    yield
+
+
+learners = {"a": picky, "b": picky}
+
+
+def none():
+    raise ValueError("give seed=3, or budget=None")
+"""
+
+
+def test_the_words_of_the_user_s_code_stay_as_they_are(run, tmp_path):
+    """Messages of this library name options; the messages of others are not edited."""
+    (tmp_path / "fastidious.py").write_text(FASTIDIOUS)
+    lines = run("race", "fastidious.py:learners", "--budget", 20).output.splitlines()
+    said = "ValueError: policy=None is not allowed, seed=3 neither, or runner=None"
+    assert lines[-2:] == [f"  {name}: pull 1 failed twice: {said}" for name in "ab"]
+    told = run("race", "fastidious.py:none", "--budget", 20).output
+    assert "raised ValueError: give seed=3, or budget=None. Fix the line" in told

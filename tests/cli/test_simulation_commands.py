@@ -3,12 +3,15 @@
 What else simulate, bench and download do is tested with what they call.
 """
 
+import json
 from importlib import import_module
 
 import pytest
 from typer.testing import CliRunner
 
+from latebloomer import errors
 from latebloomer.cli import app
+from latebloomer.problems import FAMILIES, known_problems
 
 SIMULATE = ["simulate", "--problem", "paper-a", "--budget", "60", "--runs", "4", "--quiet"]
 
@@ -45,3 +48,86 @@ def test_where_nothing_can_be_written_is_said_before_the_work(tmp_path, monkeypa
     assert ran.stderr.startswith("OutputError: ") and ran.stderr.count("\n") == 1
     assert text in ran.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+OWN_POLICY = """
+from dataclasses import dataclass
+from typing import ClassVar
+
+from latebloomer.core.history import recent_mean
+from latebloomer.core.kernel import kernel
+from latebloomer.core.ledger import Ledger
+from latebloomer.policies.base import Policy
+
+
+@dataclass(frozen=True)
+class LastFew(Policy):
+    rewards: int = 5
+    name: ClassVar[str] = "last-few"
+
+    def levels(self, arms, budget, horizon):
+        return [(arms, budget // arms)]
+
+    @kernel
+    def rating(self, ledger: Ledger, i: int, horizon: int) -> float:
+        return recent_mean(ledger, i, min(5, ledger.n[i]))
+
+
+READY = LastFew(3)
+NUMBER = 7
+"""
+
+
+@pytest.fixture
+def own_file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    name = f"own_policies_{tmp_path.name.replace('-', '_')}.py"
+    (tmp_path / name).write_text(OWN_POLICY)
+    return name
+
+
+def test_a_policy_of_a_file_is_simulated_next_to_named_ones(own_file):
+    found = run(
+        *SIMULATE, "--target", "python", "--policy",
+        f"{own_file}:LastFew:rewards=4,r-sr,{own_file}:READY", "--json",
+    )  # fmt: skip
+    assert found.exit_code == 0, found.output + found.stderr
+    labels = [row["policy"] for row in json.loads(found.stdout)["rows"]]
+    assert len(labels) == 3 and "r-sr" in labels
+    assert any(label.startswith("last-few") and "rewards=4" in label for label in labels)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("LastFive", "has no 'LastFive'. Did you mean 'LastFew'?"),
+        ("NUMBER", "is int, but it must be a policy's class"),
+        ("READY:rewards=2", "is an object, which takes no settings"),
+        ("LastFew:rewrds=2", "setting of last-few is called 'rewrds'; did you mean 'rewards'"),
+        ("Ledger", "is a class, but it must be a policy's class"),
+    ],
+)
+def test_a_file_without_such_a_policy_says_what_to_type(own_file, name, said):
+    found = run(*SIMULATE, "--policy", f"{own_file}:{name}")
+    assert found.exit_code == 2 and said in found.stderr
+    missing = run(*SIMULATE, "--policy", "no_such_file.py:Mine")
+    assert missing.exit_code == 2 and "There is no file no_such_file.py" in missing.stderr
+
+
+def test_the_help_of_simulate_and_reproduce_says_what_one_may_type():
+    text = " ".join(run("simulate", "--help").output.split())
+    assert all(name in text for name in known_problems() if ":" not in name)
+    assert all(family in text for family in FAMILIES) and "mine.py:MyPolicy" in text
+    text = " ".join(run("reproduce", "--help").output.split())
+    for part in ("argmax B", "published code", "imdb and imdb-arms need recorded curves",
+                 "latebloomer.paper.imdb_reviews"):  # fmt: skip
+        assert part in text
+
+
+def test_missing_extras_are_named_together(monkeypatch, tmp_path):
+    monkeypatch.setattr(errors, "find_spec", lambda module: None)
+    monkeypatch.chdir(tmp_path)
+    for words in (["reproduce", "setting-a"], [*SIMULATE, "--plot", "a.png"]):
+        found = run(*words)
+        assert found.exit_code == 2 and "MissingExtra: " in found.stderr
+        assert "numba and matplotlib" in found.stderr and "latebloomer[sim,plots]" in found.stderr

@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 
 from latebloomer.cluster import Cluster, connection, watchdog
-from latebloomer.errors import MissingExtra
+from latebloomer.errors import ClusterError, LearnerError, MissingExtra
 
+pytestmark = pytest.mark.ray
 linux = pytest.mark.skipif(sys.platform != "linux", reason="processes are looked up in /proc")
 
 
@@ -38,6 +39,30 @@ def test_no_cluster_at_the_address(address, tmp_path):
     said = said_at(address, tmp_path)
     assert f"no Ray cluster answers at address='{address}'" in said
     assert "leave the address out to start Ray on this machine" in said
+
+
+def test_a_ray_that_does_not_start_is_a_cluster_error(monkeypatch):
+    """Ray raises a plain exception where its first processes die; what it has made is removed."""
+    ray = pytest.importorskip("ray")
+
+    def fail(**settings):
+        raise Exception("The current node timed out during startup")
+
+    monkeypatch.setattr(ray, "init", fail)
+    cluster = Cluster()
+    with pytest.raises(ClusterError, match=r"could not be started .*timed out.*: try again"):
+        cluster.open()
+
+
+def test_what_rays_own_code_raises_says_what_to_do():
+    space = {"__name__": "ray.util.placement_group"}
+    exec("def look(error): raise error", space)
+    said = pytest.raises(ClusterError, match=r"^Ray failed \(Exception: gone\): resume")
+    with said, connection.explained("resume(...)"):
+        space["look"](Exception("gone"))
+    for error in (KeyError("ours"), LearnerError("known")):
+        with pytest.raises(type(error)), connection.explained("resume(...)"):
+            raise error
 
 
 def test_ray_is_missing(monkeypatch):

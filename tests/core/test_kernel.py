@@ -36,15 +36,15 @@ def scaled(x):
     return SCALE * step(math.sqrt(x)) + sqrt(x)
 
 
-def compiled_name(fn, **bound):
+def compiled_name(fn, bound=None, **owners):
     """The name under which the cache on disk has the compiled copy."""
-    return lower(fn, lambda copy: copy, **bound).__qualname__
+    return lower(fn, lambda copy: copy, bound or {}, owners=owners).__qualname__
 
 
 def test_a_kernel_is_the_same_function_on_every_target():
     for jit in (plain, cpu_jit()):
         assert lower(scaled, jit)(4.0) == scaled(4.0) == 11.0
-    assert lower(scaled, plain, step=kernel(lambda x: 0.0))(4.0) == 2.0  # bound in its place
+    assert lower(scaled, plain, {step: kernel(lambda x: 0.0)})(4.0) == 2.0  # bound in its place
     assert lower(numpy_kernel(lambda x: np.sqrt(x)), cpu_jit())(4.0) == 2.0
     # In the cache on disk they are two: Python cannot call the one that only kernels call.
     inner = lower(scaled, cpu_jit()).py_func.__globals__["step"].py_func
@@ -57,7 +57,7 @@ def test_a_kernel_is_the_same_function_on_every_target():
 def test_changed_code_under_a_kernel_changes_its_name(other, monkeypatch):
     before = compiled_name(scaled)
     assert compiled_name(scaled) == before
-    assert compiled_name(scaled, step=kernel(other)) != before
+    assert compiled_name(scaled, {step: kernel(other)}) != before
     monkeypatch.setattr(step, "__module__", "elsewhere")
     assert compiled_name(scaled) != before  # its cache file refers to the module of `step`
 
@@ -89,8 +89,8 @@ def test_a_changed_constant_changes_the_name(monkeypatch, fn, name, value):
 
 def test_a_kernel_that_takes_a_policys_numbers_is_named_after_the_policy():
     takes_game = kernel(lambda game, x: x)
-    assert compiled_name(takes_game, owner="one") != compiled_name(takes_game, owner="other")
-    assert compiled_name(step, owner="one") == compiled_name(step, owner="other")
+    assert compiled_name(takes_game, game="one") != compiled_name(takes_game, game="other")
+    assert compiled_name(step, game="one") == compiled_name(step, game="other")
 
 
 HELPER = """
@@ -146,7 +146,8 @@ REFUSED = {
     r"uses np \(module\)": lambda x: np.sqrt(x),
     r"uses sorted \(builtin\)": lambda x: sorted(x),
     r"uses compiled_name \(": lambda x: compiled_name(x),
-    r"lambda> uses variables .* Use loops and kernels of a module": closure(2.0),
+    r"lambda> uses variables .* Use loops, named parameters and kernels of a module": closure(2.0),
+    r"takes \*args": lambda *values: values[0],
     r"a comprehension .* Use loops": lambda x: sum([y for y in x]),
     r"a default that is not a number": lambda x, how="up": x,
     "calls itself": recursive,

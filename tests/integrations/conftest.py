@@ -1,4 +1,13 @@
+from pathlib import Path
+
 import pytest
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark all tests below this folder: `make test-integrations` runs them."""
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker("libraries")
 
 
 @pytest.fixture

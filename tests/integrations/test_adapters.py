@@ -14,14 +14,15 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
-from libraries import library
 
 from latebloomer import race, read_verdict
 from latebloomer.errors import LearnerError, MissingExtra, SettingError
 from latebloomer.integrations import library_learner, loggers
 from latebloomer.policies.registry import REGISTRY
-from latebloomer.racing.learner import ADAPTERS
+from latebloomer.racing.learners.entries import ADAPTERS
 from latebloomer.session.session import Session
+from tests.helpers.libraries import library
+from tests.helpers.repository import ROOT
 
 os.environ["KERAS_BACKEND"] = "torch"  # before it is imported for the first time
 
@@ -73,22 +74,22 @@ def test_a_library_that_is_too_old_is_one_line(monkeypatch):
     asked = ["rich>=13.7", "numpy[all]>=1.26; extra == 'numbers'", "typing-extensions>=9"]
     monkeypatch.setattr(library_learner.metadata, "requires", lambda _: asked)
     numbers = "numpy.linalg", "numbers", "numbers"
-    for version in ("1.26", "1.26.0+cpu", "2.4.6", "10.0"):
+    for version in ("1.26", "1.26.0+cpu", "2.4.6", "10.0", "2.0rc1", "our own build"):
         monkeypatch.setattr(library_learner.metadata, "version", lambda _, has=version: has)
         assert library_learner.library(*numbers).__name__ == "numpy.linalg"
     monkeypatch.setattr(library_learner.metadata, "version", lambda _: "1.9.3")
     with pytest.raises(MissingExtra) as caught:
         library_learner.library(*numbers)
     assert str(caught.value) == (
-        "numbers need numpy 1.26 or newer, not 1.9.3: pip install --upgrade 'latebloomer[numbers]'"
+        "numbers need numpy>=1.26, not 1.9.3: pip install --upgrade 'latebloomer[numbers]'"
     )
     assert library_learner.library("json", "texts", "texts").__name__ == "json"
-    with pytest.raises(MissingExtra, match="types need typing_extensions 9 or newer"):
+    with pytest.raises(MissingExtra, match="types need typing_extensions>=9, not"):
         library_learner.library("typing_extensions", "types", "types")
 
 
 TRAINING, TUNERS, CALLBACKS = (
-    (Path(__file__).parents[2] / "docs" / f"{name}.md").read_text(encoding="utf-8")
+    (ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8")
     for name in ("training-libraries", "tuners", "callbacks")
 )
 BLOCK = re.compile(r"```python\n(.*?)```", re.DOTALL)
@@ -156,7 +157,7 @@ def test_the_example_of_a_tuner_in_the_guide_runs(module, tmp_path, monkeypatch,
     exec(HOSTS[module], said)
     if module == "optuna":
         assert said["verdict"].spent <= 324
-        assert said["verdict"].name == f"trial {said['study'].best_trial.number}"
+        assert said["verdict"].name == f"#{said['study'].best_trial.number}"
     else:
         verdict = read_verdict(next(Path("races").glob("*.db")))
         assert verdict.over and verdict.spent <= 40 and verdict.unspent < 4

@@ -8,9 +8,9 @@ from importlib.util import find_spec
 import numpy as np
 import pandas
 import pytest
-from libraries import ends_as_if_never_killed, is_exact, library, refuses, two_classes
 from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.metrics import check_scoring
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -18,8 +18,15 @@ from latebloomer import RaceRandomSearchCV, RaceSearchCV
 from latebloomer.errors import LearnerError, SettingError, UnknownName
 from latebloomer.integrations.catboost import CatBoostLearner
 from latebloomer.integrations.lightgbm import LightGBMLearner
-from latebloomer.integrations.sklearn import SklearnLearner
+from latebloomer.integrations.sklearn import SklearnLearner, splits
+from latebloomer.integrations.sklearn.metrics import Metrics
+from latebloomer.integrations.sklearn.model_files import ModelFormat
+from latebloomer.integrations.sklearn.shared_bins import SharedBins
+from latebloomer.integrations.sklearn.sklearn_learner import LearnerParts
+from latebloomer.integrations.sklearn.training.fold_model import settings_for
 from latebloomer.integrations.xgboost import XGBoostLearner
+from tests.helpers.killed_races import ends_as_if_never_killed
+from tests.helpers.libraries import is_exact, library, refuses, two_classes
 
 TRAIN, VALID = two_classes()
 KINDS = {"xgboost": XGBoostLearner, "lightgbm": LightGBMLearner, "catboost": CatBoostLearner}
@@ -196,7 +203,7 @@ def test_a_restored_learner_is_the_same_bit_for_bit(name, more, tmp_path):
 
 
 def test_a_race_killed_and_resumed_ends_the_same(name, tmp_path):
-    verdict = ends_as_if_never_killed(__file__, learners, tmp_path, name)
+    verdict = ends_as_if_never_killed(__name__, learners, tmp_path, name)
     assert verdict.learner.steps == verdict.pulls[verdict.name]
     module = import_module(name)
     rows = module.DMatrix(VALID[0]) if name == "xgboost" else VALID[0]
@@ -405,6 +412,92 @@ def test_without_sampling_pulls_are_the_estimators_own_training(
         assert np.array_equal(getattr(pulled.model, method)(rows), getattr(own, method)(rows))
 
 
+def candidates(estimators, scoring="neg_log_loss", **fold):
+    """Return learners of the same rows, as in a search."""
+    rows = splits.Fold(X, Y, X_TEST, Y_TEST, bins=SharedBins(), **fold)
+    return [
+        SklearnLearner.from_parts(
+            LearnerParts(
+                one, [rows], settings_for(one, Y, None, 1, 0), Metrics(scoring), ModelFormat(),
+            )
+        )
+        for one in estimators
+    ]  # fmt: skip
+
+
+BINNED = {"xgboost": "DMatrix", "lightgbm": "Dataset"}
+
+
+@pytest.mark.parametrize("name", list(BINNED))
+def test_rows_are_binned_once_for_candidates_with_equal_bins(name, monkeypatch):
+    kind, made = getattr(library(name), BINNED[name]), []
+    binned = "construct" if name == "lightgbm" else "__init__"
+    own = getattr(kind, binned)
+
+    def note(rows, *given, **more):
+        if binned == "__init__" or rows._handle is None:
+            made.append(rows)
+        return own(rows, *given, **more)
+
+    settings = [{DEPTH[name]: 2}, {DEPTH[name]: 4, RATE[name]: 0.3}, {"max_bin": 7}]
+    settings = [{k.replace("eta", "learning_rate"): v for k, v in one.items()} for one in settings]
+    raced = candidates([booster(name, **one) for one in settings])
+    for learner in raced:
+        learner.pull(steps=1)  # in turn: none disturbs another
+    monkeypatch.setattr(kind, binned, note)
+    again = candidates([booster(name, **one) for one in settings[:2]])
+    again[0].pull(steps=1)
+    first = len(made)
+    again[1].pull(steps=1)
+    few = len(made) - first  # those of the estimator of one round
+    assert 0 <= few < first
+    assert all(rows.num_data() < len(X) for rows in made[first:])
+    for learner in raced:
+        learner.pull(steps=ROUNDS - 1)
+    for one, learner in zip(settings, raced, strict=True):
+        whole = booster(name, **one).fit(X, Y)
+        assert np.array_equal(learner.model.predict_proba(X_TEST), whole.predict_proba(X_TEST))
+
+
+@pytest.mark.parametrize("name", list(BINNED))
+@pytest.mark.parametrize(
+    "kind, scoring",
+    [("Classifier", s) for s in ("neg_log_loss", "roc_auc", "accuracy", None)]
+    + [("Regressor", s) for s in ("r2", "neg_mean_absolute_error", None)],
+)
+def test_each_score_is_that_of_the_model_so_far(name, kind, scoring, monkeypatch):
+    (learner,) = candidates([booster(name, kind)], scoring)
+    base = getattr(library(name), f"{PREFIX[name]}Model")
+    monkeypatch.setattr(base, "predict", lambda *_, **__: pytest.fail("trees predict again"))
+    scores = [learner.pull(steps=3) for _ in range(3)]
+    monkeypatch.undo()
+    model = learner.model
+    assert scores[-1] == pytest.approx(
+        check_scoring(model, scoring=scoring)(model, X_TEST, Y_TEST)
+    )
+    assert len(set(scores)) == 3
+
+
+@pytest.mark.parametrize("name", list(BINNED))
+def test_a_booster_that_is_restored_leaves_shared_rows_as_they_are(name, tmp_path):
+    models = [booster(name, **SAMPLED[name], **{DEPTH[name]: depth}) for depth in (2, 4)]
+    alone = [candidates([one])[0] for one in models]
+    wanted = [[one.pull(steps=2) for _ in range(5)] for one in alone]
+    raced = candidates(models)
+    found = [[one.pull(steps=2) for _ in range(2)] for one in raced]
+    raced[0].save(tmp_path)
+    restored = SklearnLearner.from_parts(
+        LearnerParts(
+            models[0], [raced[0]._models[0]._fold], settings_for(models[0], Y, None, 1, 0),
+            Metrics("neg_log_loss"), ModelFormat(),
+        )
+    )  # fmt: skip
+    restored.load(tmp_path)
+    for scores, one in zip(found, (restored, raced[1]), strict=True):
+        scores += [one.pull(steps=2) for _ in range(3)]
+    assert found == wanted
+
+
 @pytest.mark.parametrize("more", [{}, SAMPLED, DART], ids=["plain", "sampled", "dart"])
 def test_a_resumed_estimator_is_the_same_bit_for_bit(name, more):
     given = booster(name, **more.get(name, {}))
@@ -452,14 +545,6 @@ def test_regressors_weights_and_folds(name):
     found = search(booster(name, "Regressor"), [2, 4], cv=2).fit(X, Y * 1.0, sample_weight=weights)
     assert np.abs(found.predict(X_TEST)).max() < 0.3  # rows of the other class hardly count
     assert found.n_splits_ == 2 and np.isfinite(found.cv_results_["split1_test_score"]).all()
-
-
-@pytest.mark.parametrize(
-    "name, setting", [("xgboost", "early_stopping_rounds"), ("lightgbm", "n_iter_no_change")]
-)
-def test_early_stopping_is_left_to_the_race(name, setting):
-    said = f"{setting}=5, but in a race the race decides"
-    refuses(LearnerError, said, searched, booster(name, **{setting: 5}))
 
 
 RF = {"boosting_type": "rf", "subsample": 0.5, "subsample_freq": 1, "verbosity": -1}

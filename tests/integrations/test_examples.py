@@ -1,6 +1,7 @@
 """The demo, the tuners' example and the recipes run and say what they promise."""
 
 import importlib.util
+import inspect
 import os
 import runpy
 import sys
@@ -8,16 +9,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from libraries import library
-from sklearn.experimental import enable_halving_search_cv  # noqa: F401
-from sklearn.linear_model import SGDClassifier
-from sklearn.model_selection import HalvingGridSearchCV
 
 from latebloomer import check_learner, race
-from latebloomer.racing.journal.listing import list_races
+from latebloomer.racing.journal.races_folder import list_races
+from tests.helpers.libraries import library
+from tests.helpers.repository import ROOT
 
 os.environ["HF_HUB_OFFLINE"] = "1"
-EXAMPLES = Path(__file__).parents[2] / "examples"
+EXAMPLES = ROOT / "examples"
 RECIPES = {  # and the libraries that they need
     "sb3_ppo": ["stable_baselines3"],
     "flax_optax": ["flax", "optax"],
@@ -34,43 +33,45 @@ def load(name):
 
 
 @pytest.mark.filterwarnings("default")  # as when it is run as a script
-def test_the_demo_keeps_the_late_bloomer_and_writes_its_report(tmp_path, monkeypatch, capsys):
+def test_the_demo_keeps_a_late_bloomer_and_writes_its_report(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "argv", ["race_digits.py"])
+    monkeypatch.setattr(sys, "argv", ["race_digits.py", "--alone"])
     runpy.run_path(str(EXAMPLES / "race_digits.py"), run_name="__main__")
     said = capsys.readouterr()
-    assert "Keep deep net: score " in said.err and "Late bloomer: forest led" in said.err
-    assert "deep net, refitted on all rows, gets 98.6% of 500 test images" in said.out
-    assert "with the same amount of training, keeps forest" in said.out
-    assert "deep net" in (tmp_path / "race.html").read_text()
+    assert said.out.startswith("Keep boosting: score ")
+    assert "boosting is a late bloomer: forest still led" in said.out
+    assert "boosting, refitted on all rows, gets 98.7% of 719 test images" in said.out
+    assert "Warning" not in said.err
+    assert "boosting" in (tmp_path / "race.html").read_text()
     last = said.out.splitlines()[-1]
     assert "race.html" in last and last.endswith("latebloomer watch")
-    assert list_races(Path("races"))[0].winner == "deep net"  # what that command shows
-    # A terminal shows the table of learners in the place of the lines about each.
-    names = tuple(load("race_digits").learners())
-    about_each = [line for line in said.err.splitlines() if line.strip().startswith(names)]
-    lines = len([line for line in (said.err + said.out).splitlines() if line])
-    assert lines - len(about_each) + len(names) + 2 <= 27
+    assert list_races(Path("races"))[0].winner == "boosting"  # what that command shows
 
 
-def test_the_demo_races_at_least_eight_learners_on_rows_apart_from_the_test():
+def test_the_demo_tests_on_images_that_no_model_has_seen():
     demo = load("race_digits")
-    assert len(demo.learners()) >= 8
-    X, X_test, y, y_test = demo.data(seed=0)
-    assert len(X) + len(X_test) == len(y) + len(y_test) == 1797
+    X, y, (train, validate), X_test, y_test = demo.digits(seed=0)
+    assert len(train) == 9 * 808 and len(validate) == 270 and len(y_test) == 719
+    assert sorted([*train, *validate]) == list(range(len(X))) and len(y) == len(X)
     assert not {row.tobytes() for row in X} & {row.tobytes() for row in X_test}
 
 
-@pytest.mark.parametrize("count", [4, 9, 10])
-def test_the_demos_rungs_are_those_of_scikit_learn(count, rng):
-    ours = load("race_digits").rungs(count, 900)
-    halving = HalvingGridSearchCV(
-        SGDClassifier(loss="log_loss", tol=None), {"alpha": np.geomspace(1e-4, 1, count)},
-        factor=3, cv=2, refit=False, resource="max_iter", max_resources=ours[-1][1],
-        min_resources="exhaust",
-    ).fit(rng.random((12, 2)), np.arange(12) % 2)  # fmt: skip
-    assert ours == list(zip(halving.n_candidates_, halving.n_resources_, strict=True))
-    assert sum(size * each for size, each in ours) <= 900
+def test_the_demo_trains_each_model_that_it_is_compared_with():
+    demo = load("race_digits")
+    X, y, *rest = demo.digits()
+    few = np.arange(60), np.arange(60, 90)
+    trained = demo.trained_in_full((X, y, few, *rest[1:]), names=["forest", "logistic"])
+    assert {name: 0 < score <= 1 for name, (_, score) in trained.items()} == {
+        "forest": True,
+        "logistic": True,
+    }
+    assert len(demo.models()) == 12
+
+
+def test_the_readme_shows_the_data_and_the_models_of_the_demo():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    demo = load("race_digits")
+    assert inspect.getsource(demo.digits) in text and inspect.getsource(demo.models) in text
 
 
 def test_the_tuners_race(monkeypatch, capsys):
@@ -79,14 +80,14 @@ def test_the_tuners_race(monkeypatch, capsys):
     monkeypatch.setattr(example, "BUDGET", 12)
     example.main()
     said = capsys.readouterr().out
-    assert "The race keeps" in said and "on test" in said
+    assert "The best configuration is" in said and "on test" in said
 
 
 @pytest.mark.parametrize("name", [file.stem for file in (EXAMPLES / "recipes").glob("*.py")])
 def test_a_recipe_races_repeats_itself_and_is_the_same_after_a_resume(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for one in RECIPES[name]:
-        library(one, "integrations")
+        library(one)
     assert importlib.util.find_spec(name) is None  # as a script, it would hide that library
     given = load(f"recipes/{name}").LEARNERS
     runs = [race(given, trainings=0.3, journal=None, progress=False) for _ in range(2)]

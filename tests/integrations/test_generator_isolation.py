@@ -1,16 +1,18 @@
 """Generator learners share a process, not its random numbers nor PyTorch's modes."""
 
 import gc
+import os
 import random
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
 from itertools import repeat
 
 import numpy as np
 import pytest
-from libraries import library
 
-from latebloomer import LocalRunner, race
+from latebloomer import LocalRunner, race, resume
+from tests.helpers.libraries import library
 
 torch = library("torch")
 torch.set_num_threads(1)
@@ -165,3 +167,108 @@ def test_a_winner_that_waits_in_a_mode_leaves_the_program_as_it_was():
     del verdict
     gc.collect()
     assert modes() == before
+
+
+class Drawing:
+    """Saves its pulls alone."""
+
+    n = 0
+
+    def pull(self):
+        self.n += 1
+        return self.n + torch.rand(1).item()
+
+    def save(self, folder):
+        torch.rand(3)
+        (folder / "n").write_text(str(self.n))
+
+    def load(self, folder):
+        self.n = int((folder / "n").read_text())
+
+
+def test_a_checkpoint_holds_pytorchs_random_numbers(tmp_path):
+    def stop(event, view):
+        torch.rand(1)  # of the program's own
+        if view.spent == 13 and interrupted:
+            raise KeyboardInterrupt
+
+    learners, runner = {"a": Drawing, "b": Drawing}, LocalRunner(checkpoint_every=2)
+    interrupted = []
+    calm = race(learners, 30, journal=None, progress=False, runner=runner)
+    interrupted.append(True)
+    with pytest.raises(KeyboardInterrupt):
+        race(learners, 30, journal=tmp_path / "race.db", progress=False, runner=runner,
+             callbacks=[stop])  # fmt: skip
+    again = resume(tmp_path / "race.db", learners, progress=False)
+    assert [again.curve(name) for name in "ab"] == [calm.curve(name) for name in "ab"]
+
+
+@pytest.mark.parametrize("timeout", [None, 60])
+def test_races_in_several_threads_keep_numbers_and_modes_apart(timeout):
+    """The modes belong to threads, the numbers to the process."""
+
+    def scores(name):
+        learners = {"net": line(0.01), "draws": Drawing, "third": Drawing}
+        runner = LocalRunner(timeout=timeout)
+        verdict = race(learners, 30, journal=None, progress=False, runner=runner)
+        return [verdict.curve(name) for name in learners], modes()
+
+    alone = scores(0)
+    with ThreadPoolExecutor(3) as threads:
+        assert list(threads.map(scores, range(6))) == [alone] * 6
+
+
+def test_keras_settings_of_a_learner_are_not_those_of_the_next():
+    os.environ.setdefault("KERAS_BACKEND", "torch")
+    keras = library("keras")
+    seen = {}
+
+    def learner(name, policy):
+        def build():
+            if policy is not None:
+                keras.config.set_dtype_policy(policy)
+                keras.config.set_floatx("float64")
+            for n in range(10):
+                now = keras.config.dtype_policy().name, keras.config.floatx()
+                seen.setdefault(name, set()).add(now)
+                yield n / 10
+
+        return build
+
+    for order in (("plain", "mixed"), ("mixed", "plain")):
+        seen.clear()
+        policies = {"plain": None, "mixed": "mixed_bfloat16"}
+        race(
+            {name: learner(name, policies[name]) for name in order},
+            12,
+            journal=None,
+            progress=False,
+        )
+        assert seen == {
+            "plain": {("float32", "float32")},
+            "mixed": {("mixed_bfloat16", "float64")},
+        }
+        assert (keras.config.dtype_policy().name, keras.config.floatx()) == ("float32", "float32")
+
+
+def test_steps_of_an_accumulation_are_each_learner_s_own():
+    accelerate = library("accelerate", "transformers")
+
+    def learner(steps):
+        def build():
+            own = accelerate.Accelerator(gradient_accumulation_steps=steps, cpu=True)
+            while True:
+                yield own.gradient_accumulation_steps
+
+        return build
+
+    for order in ((1, 4), (4, 1)):
+        verdict = race(
+            {str(steps): learner(steps) for steps in order},
+            12,
+            policy="rr",
+            journal=None,
+            progress=False,
+        )
+        assert {name: set(verdict.curve(name)) for name in "14"} == {"1": {1.0}, "4": {4.0}}
+        assert verdict.warnings == ()  # no pull failed for what was put aside

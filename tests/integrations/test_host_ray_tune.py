@@ -9,11 +9,19 @@ import sys
 from pathlib import Path
 
 import pytest
-from hosts import CURVES, NAMES, killed, our_race, same_verdict, trained, value
-from libraries import library
 
 from latebloomer import read_verdict
 from latebloomer.integrations.ray_tune import RaceScheduler
+from tests.helpers.hosted_races import (
+    CURVES,
+    NAMES,
+    killed,
+    our_race,
+    same_verdict,
+    trained,
+    value,
+)
+from tests.helpers.libraries import library
 
 ray = library("ray")
 library("tensorboardX", "tune")  # what Ray Tune needs beyond Ray
@@ -56,10 +64,9 @@ def cluster():
 
 
 def begin():
-    found = [str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])]
     ray.init(
         "local", num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="error",
-        runtime_env={"env_vars": {"PYTHONPATH": os.pathsep.join(found)}},
+        runtime_env={"env_vars": {"PYTHONPATH": os.environ["PYTHONPATH"]}},
     )  # fmt: skip
 
 
@@ -84,7 +91,7 @@ def test_the_verdict_is_that_of_our_own_race_and_no_pull_is_overspent(tmp_path, 
     assert scheduler.verdict().summary() == verdict.summary()
     assert len(trained(tmp_path)) == len(set(trained(tmp_path))) == verdict.spent  # each once
     best = scheduler.best_result(results)
-    assert f"trial {best.config['curve']}" == verdict.name
+    assert f"#{best.config['curve']}" == verdict.name
     assert best.metrics["training_iteration"] == verdict.trained.pulls
 
 
@@ -93,11 +100,11 @@ def test_trials_may_fail_end_be_too_few_and_have_a_counter_of_their_own(tmp_path
     scheduler, run = tuner(tmp_path, settings=own, curves=range(5), fails=(4, 5), ends=20)
     run.fit()
     verdict = scheduler.verdict()
-    assert verdict.learners[4].state == "failed" and verdict.pulls["trial 4"] == 4
+    assert verdict.learners[4].state == "failed" and verdict.pulls["#4"] == 4
     assert verdict.over and max(verdict.pulls.values()) == 20 and verdict.spent <= 90
     assert len(trained(tmp_path)) == verdict.spent + 1  # and the step that failed
     assert any("finished" in one.why for one in verdict.learners)
-    assert any("trial 5 failed: no trial came for it" in text for text in verdict.warnings)
+    assert any("#5 failed: no trial came for it" in text for text in verdict.warnings)
 
 
 def test_a_killed_driver_goes_on_to_the_same_verdict(tmp_path):

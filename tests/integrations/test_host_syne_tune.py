@@ -10,12 +10,22 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hosts import BUDGET, CURVES, HORIZON, NAMES, killed, our_race, same_verdict, trained, value
-from libraries import library, refuses
 
 from latebloomer import read_verdict
 from latebloomer.errors import SettingError
 from latebloomer.integrations.syne_tune import RaceCallback, RaceScheduler
+from tests.helpers.hosted_races import (
+    BUDGET,
+    CURVES,
+    HORIZON,
+    NAMES,
+    killed,
+    our_race,
+    same_verdict,
+    trained,
+    value,
+)
+from tests.helpers.libraries import library, refuses
 
 syne_tune = library("syne_tune", "syne-tune")
 ASKED = {"budget": BUDGET, "horizon": HORIZON}
@@ -70,7 +80,7 @@ def test_in_the_simulator_the_verdict_is_that_of_our_own_race(tmp_path, workers)
     scheduler = make(tmp_path, ASKED)
     tuner = simulated(scheduler, workers, callbacks=[RaceCallback()] if workers > 1 else [])
     same_verdict(our_race(NAMES, **ASKED), scheduler.verdict())
-    assert scheduler.verdict().name == "trial 1" and scheduler.best_config()["curve"] == 1
+    assert scheduler.verdict().name == "#1" and scheduler.best_config()["curve"] == 1
     seen = tuner.tuning_status.overall_metric_statistics.count
     assert seen == scheduler.verdict().spent <= BUDGET  # each pull once
 

@@ -4,13 +4,21 @@ import pickle
 import random
 
 import pytest
-from hosts import BUDGET, CURVES, HORIZON, NAMES, our_race, same_verdict, value
-from libraries import refuses
 
 from latebloomer import read_verdict
 from latebloomer.errors import AllFailed, BudgetError, JournalMismatch, LearnerError, SettingError
 from latebloomer.integrations.hosted_race import END, GO_ON, WAIT, HostedRace, need_count
 from latebloomer.session.events import FAILED, FINISHED
+from tests.helpers.hosted_races import (
+    BUDGET,
+    CURVES,
+    HORIZON,
+    NAMES,
+    our_race,
+    same_verdict,
+    value,
+)
+from tests.helpers.libraries import refuses
 
 ASKED = {"budget": BUDGET, "horizon": HORIZON}
 
@@ -74,7 +82,7 @@ def test_what_is_trained_again_is_not_counted_and_must_be_the_same(tmp_path):
     race.on_event(0, 2, 0.5)
     assert race.session.spent == 3
     (warning,) = (w for w in race.verdict().warnings if "made again" in w)
-    assert warning.startswith("trial 0: pull 3 scored 0.5 when it was made again, ")
+    assert warning.startswith("#0: pull 3 scored 0.5 when it was made again, ")
 
 
 def test_a_trial_waits_at_its_level_and_reports_every_result(tmp_path):
@@ -83,7 +91,7 @@ def test_a_trial_waits_at_its_level_and_reports_every_result(tmp_path):
     said = [race.on_event(0, n, value(*CURVES[0], n)) for n in range(1, level + 1)]
     assert said == [GO_ON] * (level - 1) + [WAIT] and race.level(0) == level
     assert race.on_event(0, level + 1, 0.9) == WAIT and race.session.spent == level  # not counted
-    refuses(LearnerError, "trial 1 reports its result 2 after 0: ", race.on_event, 1, 2, 0.5)
+    refuses(LearnerError, "#1 reports its result 2 after 0: ", race.on_event, 1, 2, 0.5)
 
 
 def test_trials_that_fail_or_end_give_their_pulls_to_the_others(tmp_path):
@@ -95,14 +103,14 @@ def test_trials_that_fail_or_end_give_their_pulls_to_the_others(tmp_path):
     train(race)
     verdict = race.verdict()
     assert [verdict.learners[k].state for k in (0, 5)] == ["failed", "failed"]
-    assert verdict.spent == BUDGET and verdict.name == "trial 1"
+    assert verdict.spent == BUDGET and verdict.name == "#1"
 
 
 def test_without_a_trial_there_is_no_verdict(tmp_path):
     race = begun(tmp_path)
     for arm in range(6):
         race.leave(arm, FAILED, "its trial failed")
-    refuses(AllFailed, "trial 5: its trial failed", race.verdict)
+    refuses(AllFailed, "#5: its trial failed", race.verdict)
 
 
 def test_a_trial_that_was_made_anew_with_other_settings_is_another(tmp_path):

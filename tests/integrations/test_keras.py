@@ -3,10 +3,10 @@
 import os
 
 import pytest
-from libraries import is_exact, library, refuses, same_weights, two_classes
 
 from latebloomer.errors import LearnerError, SettingError
 from latebloomer.integrations.keras import KerasLearner
+from tests.helpers.libraries import is_exact, library, refuses, same_weights, two_classes
 
 torch = library("torch")
 os.environ["KERAS_BACKEND"] = "torch"  # before it is imported for the first time
@@ -120,3 +120,19 @@ def test_what_is_wrong_is_said_in_one_line():
     refuses(
         SettingError, "SwapEMAWeights is set by the learner", made, net(), TRAIN, VALID, **swap
     )
+
+
+def test_a_log_has_a_line_for_each_epoch(tmp_path):
+    log = keras.callbacks.CSVLogger(str(tmp_path / "log.csv"))
+    one = KerasLearner(net(), TRAIN, VALID, callbacks=[log], **FITTING)
+    for steps in (1, 2, 1):
+        one.pull(steps)
+    lines = (tmp_path / "log.csv").read_text().splitlines()
+    assert [line.split(",")[0] for line in lines] == ["epoch", "0", "1", "2", "3"]
+
+
+def test_learners_that_share_a_model_are_found():
+    shared = net()
+    one, other = (KerasLearner(shared, TRAIN, VALID, **FITTING) for _ in range(2))
+    one.pull(), other.pull()
+    refuses(LearnerError, "trained by another learner", one.pull)

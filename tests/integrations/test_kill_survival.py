@@ -1,24 +1,26 @@
-"""Races with the real libraries are killed; `benchmarks/kill_survival.py` counts what it says."""
+"""Races with the real libraries are killed; `measurements/kill_survival.py` counts the results."""
 
 from importlib import import_module
-from pathlib import Path
 
 import pytest
-from libraries import ends_as_if_never_killed, library
+
+from tests.helpers.killed_races import ends_as_if_never_killed
+from tests.helpers.libraries import library
+from tests.helpers.repository import ROOT
 
 
 @pytest.mark.parametrize("file", ["torch", "keras", "lightning", "transformers"])
 def test_a_race_killed_and_resumed_ends_the_same(file, tmp_path):
-    tests = import_module(f"test_{file}")
-    verdict = ends_as_if_never_killed(tests.__file__, tests.learners, tmp_path)
+    tests = import_module(f"tests.integrations.test_{file}")
+    verdict = ends_as_if_never_killed(tests.__name__, tests.learners, tmp_path)
     assert verdict.learner.steps == verdict.pulls[verdict.name]
     assert verdict.learner.evaluate() == pytest.approx(verdict.score, abs=1e-6)
 
 
 @pytest.fixture
 def survival(monkeypatch):
-    monkeypatch.syspath_prepend(str(Path(__file__).parents[2]))
-    from benchmarks import kill_survival
+    monkeypatch.syspath_prepend(str(ROOT))
+    from measurements import kill_survival
 
     monkeypatch.setenv("LATEBLOOMER_STEP_SECONDS", "0")
     monkeypatch.setattr(kill_survival, "MOMENTS", (0.5,))

@@ -3,10 +3,10 @@
 import logging
 
 import pytest
-from libraries import is_exact, library, refuses, same_weights, two_classes
 
 from latebloomer.errors import LearnerError, SettingError
 from latebloomer.integrations.lightning import QUIET, LightningLearner
+from tests.helpers.libraries import is_exact, library, refuses, same_weights, two_classes
 
 torch = library("torch")
 lightning = library("lightning")
@@ -163,3 +163,34 @@ def test_what_is_wrong_is_said_in_one_line():
     refuses(SettingError, "EarlyStopping is given, but it counts", learner, callbacks=stop)
     said = r"'val_auc' is not reported. Reported are: val_loss"
     refuses(LearnerError, said, learner(metric="val_auc").pull)
+    for finder in (tools.LearningRateFinder(), tools.BatchSizeFinder()):
+        said = "would search again at every pull: find the value before the race"
+        refuses(SettingError, said, learner, callbacks=[finder])
+
+        class Finds(Net):
+            def configure_callbacks(self, finder=finder):
+                return [finder]
+
+        refuses(SettingError, said, made, Finds(), *loaders(), full_steps=3)
+
+
+def test_callbacks_get_the_checkpoints_and_the_logger_that_they_need(tmp_path):
+    tools = lightning.pytorch.callbacks
+
+    def build(place):
+        monitor, saves = tools.LearningRateMonitor(), tools.ModelCheckpoint(monitor="val_loss")
+        more = {"callbacks": [saves, monitor], "default_root_dir": str(tmp_path / place)}
+        return learner(**more), saves, monitor
+
+    (one, saves, monitor), plain = build("one"), learner()
+    assert [one.pull() for _ in range(3)] == [plain.pull() for _ in range(3)]
+    assert saves.best_model_path.startswith(str(tmp_path / "one")) and monitor.lrs
+    assert len(list((tmp_path / "one").rglob("*.ckpt"))) == 1
+    is_exact(lambda: build("again")[0])
+
+
+def test_modules_that_share_weights_are_found():
+    shared = Net()
+    one, other = (LightningLearner(shared, *loaders(), full_steps=9, **SETTINGS) for _ in range(2))
+    one.pull(), other.pull()
+    refuses(LearnerError, "trained by another learner", one.pull)

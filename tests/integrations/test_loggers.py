@@ -1,14 +1,15 @@
 """Loggers: a race as MLflow, Weights & Biases, TensorBoard and `logging` show it."""
 
+import json
 import logging
 from itertools import count
 from unittest.mock import Mock
 
 import pytest
-from libraries import told
 
 from latebloomer import LocalRunner, race, resume
 from latebloomer.integrations import loggers
+from tests.helpers.killed_races import told
 
 
 def moody():
@@ -32,7 +33,12 @@ def kill(event, view):
 
 def raced(path, *callbacks):
     own = {"journal": path, "callbacks": [*callbacks], "runner": LocalRunner(retries=0)}
-    return race(LEARNERS, BUDGET, progress=False, **own)
+    return race(LEARNERS, BUDGET, progress=False, policy="r-sr", **own)
+
+
+def dropped_in(verdict):
+    (one,) = [one for one in verdict.learners if one.state == "dropped"]
+    return one
 
 
 def stopped_and_resumed(make, path):
@@ -54,6 +60,8 @@ def test_logging_has_a_line_for_each_pull_and_the_verdict(tmp_path, caplog, logg
     assert len([line for line in lines if " scored " in line]) == verdict.spent
     assert lines[-1].endswith(f"keeps {verdict.name}")
     assert any("moody: failed: " in line and "no second pull" in line for line in lines)
+    out = dropped_in(verdict)
+    assert f"{out.name}: {out.why}" in lines
 
 
 def test_tensorboard_has_a_curve_for_each_learner(tmp_path):
@@ -72,8 +80,12 @@ def test_tensorboard_has_a_curve_for_each_learner(tmp_path):
     )
     assert found == pytest.approx(dict(scores(path, 0)))
     assert list(kept.values()) == [float(verdict.name == LATE)]
+    out = dropped_in(verdict)
+    other = EventAccumulator(str(place / out.name.replace("/", "%2F"))).Reload()
+    assert [event.step for event in other.Tensors("dropped")] == [out.pulls]
 
 
+@pytest.mark.filterwarnings("ignore:The ``noload``")  # of MLflow's own queries
 def test_mlflow_has_a_parent_run_and_a_child_for_each_learner(tmp_path):
     mlflow = pytest.importorskip("mlflow", reason="mlflow is not installed")
     place = f"sqlite:///{tmp_path}/mlflow.db"
@@ -94,6 +106,8 @@ def test_mlflow_has_a_parent_run_and_a_child_for_each_learner(tmp_path):
         assert sorted({(point.step, point.value) for point in points}) == scores(path, arm)
         assert run.info.status == ("FAILED" if name == "moody" else "FINISHED")
     assert "no second pull" in children["moody"].data.tags["note"]
+    out = dropped_in(verdict)
+    assert children[out.name].data.tags["note"] == out.why
 
 
 def test_a_server_that_is_gone_does_not_end_the_race(tmp_path, monkeypatch):
@@ -109,7 +123,7 @@ def test_wandb_has_a_group_with_a_run_for_each_learner(tmp_path, monkeypatch):
     pytest.importorskip("wandb", reason="wandb is not installed")
     monkeypatch.setenv("WANDB_SILENT", "true")
     path = tmp_path / "race.db"
-    raced(path, loggers.WandbLogger("mine", mode="offline", dir=tmp_path))
+    verdict = raced(path, loggers.WandbLogger("mine", mode="offline", dir=tmp_path))
     files = sorted(tmp_path.glob("wandb/offline-run-*/run-*.wandb"), key=lambda file: file.name)
     assert len(files) == len(LEARNERS)
     groups = {file.stem.split("-")[1] for file in files}
@@ -118,6 +132,8 @@ def test_wandb_has_a_group_with_a_run_for_each_learner(tmp_path, monkeypatch):
         assert name in record and "score" in record and "mine" in record
         assert all(repr(score) in record for _, score in scores(path, arm))
         assert f"{next(iter(groups))}-{arm}" in record
+        why = json.dumps(dropped_in(verdict).why)[1:-1]  # with its quotation marks escaped
+        assert (why in record) == (name == dropped_in(verdict).name)
     assert len(groups) == 1
 
 

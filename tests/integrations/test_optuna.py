@@ -3,23 +3,41 @@
 Run as a script it is the victim: it races a study of a file and is ended by SIGKILL.
 """
 
+import os
 import re
 import runpy
 import shutil
 import sys
-from pathlib import Path
+from dataclasses import replace
 from types import ModuleType, SimpleNamespace
 
 import pytest
-from hosts import BUDGET, CURVES, HORIZON, NAMES, killed, our_race, same_verdict, value
-from libraries import is_exact, kill_after, library, refuses
 
-from latebloomer.errors import BudgetError, JournalMismatch, SettingError
-from latebloomer.integrations.optuna import LatebloomerPruner, TunerLearner, race_study
+from latebloomer import race, read_verdict
+from latebloomer.errors import BudgetError, JournalMismatch, LearnerError, SettingError
+from latebloomer.integrations.optuna import (
+    LatebloomerPruner,
+    TunerLearner,
+    best_configuration,
+    race_study,
+)
 from latebloomer.policies.registry import make_policy
+from tests.helpers.hosted_races import (
+    BUDGET,
+    CURVES,
+    HORIZON,
+    NAMES,
+    killed,
+    our_race,
+    same_verdict,
+    value,
+)
+from tests.helpers.killed_races import kill_after
+from tests.helpers.libraries import is_exact, library, refuses
+from tests.helpers.repository import ROOT
 
 optuna = library("optuna")
-HUB = Path(__file__).parents[2] / "contrib" / "optunahub" / "package" / "pruners"
+HUB = ROOT / "contrib" / "optunahub" / "package" / "pruners"
 ASKED = {"budget": BUDGET, "horizon": HORIZON, "progress": False}
 ORDER, TRIALS = [1, 0, 2, 3, 4, 5], 12  # of the pruner's study
 TOTAL = 240  # reports that its plan is made for
@@ -76,11 +94,85 @@ def test_trials_may_be_pruned_or_fail():
         return hill(trial)
 
     learner = TunerLearner(objective, seed=0)
-    refuses(ValueError, "No trials are completed yet", learner.pull)
-    assert learner.pull() == learner.pull()  # the second is pruned, and is a pull
+    assert learner.pull() == learner.pull()  # until a trial is complete; then one that is pruned
     refuses(ZeroDivisionError, "by nought", learner.pull)
     states = [trial.state.name for trial in learner.study.trials]
     assert states == ["PRUNED", "COMPLETE", "PRUNED", "FAIL"]
+
+
+def always_pruned(trial):
+    raise optuna.TrialPruned
+
+
+def test_a_tuner_without_any_complete_trial_says_so():
+    learner = TunerLearner(always_pruned, seed=0)
+    refuses(ValueError, "No trials are completed yet", learner.pull)
+    assert len(learner.study.trials) == 5
+
+
+def test_the_first_trial_has_the_default_settings_once(tmp_path):
+    learner = TunerLearner(hill, seed=0, default={"x": 2.0})
+    assert learner.pull() == 0 and learner.model == {"x": 2.0}
+    learner.save(tmp_path)
+    again = TunerLearner(hill, seed=0, default={"x": 2.0})
+    again.load(tmp_path)
+    assert [again.pull() for _ in range(2)] == [0, 0]
+    assert [trial.params["x"] == 2.0 for trial in again.study.trials] == [True, False, False]
+
+
+def test_a_pull_of_some_seconds_is_the_trials_that_fit(monkeypatch, tmp_path):
+    """Trials take 1, 5, 1, 1, ... s; n pulls of 2 s are those that begin before 2 n s are over."""
+    clock = SimpleNamespace(now=0.0)
+    monkeypatch.setattr("latebloomer.integrations.optuna.process_time", lambda: clock.now)
+
+    def timed(trial):
+        clock.now += 5.0 if trial.number == 1 else 1.0
+        return hill(trial)
+
+    learner = TunerLearner(timed, seed=0, seconds_per_pull=2)
+    counts = []
+    for _ in range(5):
+        learner.pull()
+        counts.append(len(learner.study.trials))
+    assert counts == [2, 2, 2, 4, 6]  # after 6, 6, 6, 8 and 10 s
+    learner.save(tmp_path)
+    again = TunerLearner(timed, seed=0, seconds_per_pull=2)
+    again.load(tmp_path)
+    again.pull()
+    assert len(again.study.trials) == 8
+
+
+def test_a_trial_that_takes_too_long_ends_as_pruned():
+    def stuck_at_times(trial):
+        while trial.number == 1:
+            pass
+        return hill(trial)
+
+    learner = TunerLearner(stuck_at_times, seed=0, timeout=0.05)
+    first = learner.pull()
+    assert learner.pull() == first and learner.pull() >= first
+    states = [trial.state.name for trial in learner.study.trials]
+    assert states == ["COMPLETE", "PRUNED", "COMPLETE"]
+
+
+def test_the_best_configuration_is_that_of_any_learner_whichever_is_kept(tmp_path):
+
+    def rising(trial):
+        trial.suggest_float("x", 0, 1)
+        return 0.5 + trial.number / 100
+
+    def lucky(trial):
+        trial.suggest_categorical("kind", ["a", None])
+        return 0.8 if trial.number == 0 else 0.1
+
+    tuners = {"rising": lambda: TunerLearner(rising), "lucky": lambda: TunerLearner(lucky)}
+    path = tmp_path / "race.db"
+    verdict = race(tuners, 20, journal=path, progress=False)
+    best = best_configuration(replace(verdict, name="rising"))
+    assert (best.learner, best.score) == ("lucky", 0.8) and set(best.params) == {"kind"}
+    assert best == best_configuration(read_verdict(path))
+    plain = race({"a": lambda: iter([0.5] * 9), "b": lambda: iter([0.4] * 9)}, 9, journal=None)
+    refuses(LearnerError, "No learner of this race is a TunerLearner", best_configuration, plain)
 
 
 def test_wrong_settings_of_a_tuner_are_named():
@@ -90,6 +182,8 @@ def test_wrong_settings_of_a_tuner_are_named():
     refuses(SettingError, "objective=3, but objective must be a function", TunerLearner, 3)
     refuses(SettingError, "study and sampler", TunerLearner, hill, study=own, sampler=random)
     refuses(SettingError, "the study has 2 directions", TunerLearner, hill, study=two)
+    refuses(SettingError, "timeout=0, but timeout must be", TunerLearner, hill, timeout=0)
+    refuses(SettingError, "seconds_per_pull=-1", TunerLearner, hill, seconds_per_pull=-1)
 
 
 def objective(trial, sign=1.0):
@@ -116,7 +210,8 @@ def test_the_verdict_is_that_of_our_own_race(direction, sign):
     study = make_study(direction=direction)
     verdict = race_study(study, lambda trial: objective(trial, sign), 6, journal=None, **ASKED)
     same_verdict(our_race(NAMES, sign=sign), verdict, ordered=True)
-    assert verdict.name == "trial 1"
+    assert verdict.name == "#1" and "#1 has curve=1." in str(verdict)
+    assert [row["param_curve"] for row in verdict.rows()] == list(range(6))
     assert study.best_trial.number == 1 and study.best_value == verdict.score
 
 
@@ -149,7 +244,7 @@ def test_a_step_function_is_trained_on():
 
     verdict = race_study(make_study(), Steps, 6, 2.5, full_steps=HORIZON, progress=False)
     assert verdict.budget == BUDGET and verdict.horizon == HORIZON and verdict.unspent < 6
-    assert verdict.name == "trial 1" and verdict.learner.n == verdict.trained.pulls
+    assert verdict.name == "#1" and verdict.learner.n == verdict.trained.pulls
 
 
 @pytest.mark.parametrize("lost", [False, True])
@@ -188,15 +283,66 @@ def test_a_study_may_have_several_races_and_trials_that_a_killed_process_had_ask
     study.ask().set_user_attr("latebloomer", "latebloomer:race")
     first = race_study(study, objective, 6, **ASKED)
     second = race_study(study, objective, 6, name="second", **ASKED)
-    assert [arm.name for arm in second.learners] == [f"trial {k}" for k in range(6, 12)]
+    assert [arm.name for arm in second.learners] == [f"#{k}" for k in range(6, 12)]
     assert second.score == first.score
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.parametrize(("enqueued", "call"), [(6, "ask"), (0, "add_trial"), (2, "add_trial")])
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_kill_while_trials_are_asked_for_leaves_none_behind(tmp_path, enqueued, call, when):
+    def asked(study):
+        return race_study(study, objective, 6, journal=tmp_path / "race.db", **ASKED)
+
+    def study_there():
+        return make_study(tmp_path / "study.log", curves=range(enqueued))
+
+    child = os.fork()
+    if not child:
+        real, calls = getattr(optuna.Study, call), []
+
+        def killed(*words, **settings):
+            calls.append(call)
+            last = len(calls) == 3
+            if last and when == "before":
+                os._exit(9)
+            made = real(*words, **settings)
+            if last:
+                os._exit(9)
+            return made
+
+        setattr(optuna.Study, call, killed)
+        asked(study_there())
+        os._exit(0)
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == 9
+    verdict, study = asked(study_there()), study_there()
+    assert [trial.number for trial in study.trials] == list(range(6))
+    assert sorted(trial.state.name for trial in study.trials) == ["COMPLETE", *["PRUNED"] * 5]
+    assert [arm.name for arm in verdict.learners] == [f"#{k}" for k in range(6)]
+
+
+def test_a_race_that_was_stopped_before_its_first_pull_can_be_stopped_again(tmp_path):
+    def stop_at(pulls):
+        def stop(event, view):
+            if view.spent == pulls:
+                raise KeyboardInterrupt
+
+        return [stop]
+
+    asked = ASKED | {"journal": tmp_path / "race.db"}
+    for pulls in (0, 7):
+        with pytest.raises(KeyboardInterrupt):
+            study = make_study(tmp_path / "study.log")
+            race_study(study, objective, 6, callbacks=stop_at(pulls), **asked)
+    verdict = race_study(make_study(tmp_path / "study.log"), objective, 6, **asked)
+    assert verdict.spent == BUDGET
 
 
 def test_what_cannot_race_is_said_in_words():
     for given, said in [
         ({"n_configs": 1}, "n_configs=1, but n_configs must be at least 2"),
         ({"objective": 3}, "objective=3, but objective must be a function"),
-        ({"maximize": True}, "maximize is given, but it follows from the study"),
         ({"runner": "ray"}, "runner is given, but trials must run in this process"),
         ({"objective": lambda trial: None}, "returned None, but race_study .* `yield value`"),
         ({"objective": lambda trial: 0.5}, r"returned 0\.5, but race_study .* `yield value`"),
@@ -247,7 +393,7 @@ def test_the_package_for_optunahub_is_complete_and_its_example_runs(monkeypatch,
     hub.load_module = lambda name: SimpleNamespace(**made)
     monkeypatch.setitem(sys.modules, "optunahub", hub)
     runpy.run_path(str(package / "example.py"), run_name="__main__")
-    assert capsys.readouterr().out.startswith("Keep trial")
+    assert capsys.readouterr().out.startswith("Keep #")
     (example,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
     exec(example, {})
 

@@ -4,11 +4,11 @@ import copy
 
 import numpy as np
 import pytest
-from libraries import is_exact, library, refuses, two_classes
 
 from latebloomer import check_learner, race
-from latebloomer.errors import LearnerError, SettingError
+from latebloomer.errors import AllFailed, LearnerError, SettingError
 from latebloomer.integrations.torch import TorchLearner
+from tests.helpers.libraries import is_exact, library, refuses, two_classes
 
 torch = library("torch")
 
@@ -211,15 +211,6 @@ def test_the_score_is_that_of_an_exponential_moving_average_of_the_weights():
     assert plain.averaged_model is None and set(plain.last_scores) == {"model"}
 
 
-def test_the_details_of_a_verdict_show_the_scores_of_both_models():
-    verdict = race({"a": averaged, "b": averaged}, 6, journal=None, progress=False)
-    scores = [f"{verdict.learner.last_scores[name]:.6g}" for name in ("averaged_model", "model")]
-    line = "\nLast scores: {} (averaged weights), {} (as trained).\n".format(*scores)
-    assert line in verdict.details() and scores[0] != scores[1]
-    verdict.learner._metric = None  # so that it cannot be evaluated
-    assert "Last scores" not in verdict.details()
-
-
 @pytest.mark.parametrize("more", [{}, {"norm": True}, {"norm": True, "batches": 3}], ids=str)
 def test_an_average_is_exact_after_a_kill_and_does_not_change_the_training(more):
     is_exact(lambda: averaged(**more), pulls=3)
@@ -242,11 +233,30 @@ WRONG = [  # positions of the arguments that are replaced, others by name, and w
     ({4: "accuracy"}, {}, "but metric must be a function"),
     ({3: None}, {"train_batch": print, "state": 3}, r"state=3, but state must be an object with"),
     ({3: None}, {}, "give loss, or loss=None and train_batch"),
-    ({3: None}, {"train_batch": print, "accumulate": 2}, "accumulate=2 has no effect on train_"),
+    (
+        {3: None},
+        {"train_batch": print, "accumulate": 2},
+        "accumulate= would have no effect: train_",
+    ),
+    (
+        {3: None},
+        {"train_batch": print, "autocast": print, "scaler": 1, "clip": 1.0},
+        "autocast= and scaler= and clip= would have no effect",
+    ),
+    ({}, {"clip": 0.0}, r"clip=0\.0, but clip must be above 0"),
+    (
+        {2: [{"x": 1}]},
+        {},
+        r"batch=\{'x': 1\}, but batch must be a dict with an argument of forward",
+    ),
     ({}, {"schedule_by": "step"}, "schedule_by='step', but schedule_by must be 'epoch'"),
     ({}, {"batches": 0}, "batches=0, but batches must be at least 1"),
     ({}, {"maximize": "no"}, "maximize='no', but maximize must be True or False"),
-    ({2: [{"x": 1}]}, {}, "batch=.*, but batch must be .inputs, targets., unless you give train_"),
+    (
+        {2: [3]},
+        {},
+        "batch=3, but batch must be .inputs, targets. or a dict, unless you give train_",
+    ),
     ({}, {"ema": 0.02}, r"ema=0\.02 needs the length of the full training"),
     ({}, {"ema": 2, "full_steps": 50}, r"ema=2, but ema must be in \(0, 1\)"),
 ]
@@ -254,9 +264,146 @@ WRONG = [  # positions of the arguments that are replaced, others by name, and w
 
 @pytest.mark.parametrize(("places", "more", "said"), WRONG, ids=[said for *_, said in WRONG])
 def test_what_is_wrong_is_said_in_one_line(places, more, said):
-    plateau = torch.optim.lr_scheduler.ReduceLROnPlateau
-    refuses(LearnerError, "scheduler must be one that steps", learner, schedule=plateau)
     given = dict(enumerate([*parts(), loader(), LOSS, loss_of])) | places
     refuses(
         (LearnerError, SettingError), said, lambda: TorchLearner(*given.values(), **more).pull()
     )
+
+
+OneCycleLR = torch.optim.lr_scheduler.OneCycleLR
+
+
+def warm_cosine(optimizer, steps):
+    kinds = torch.optim.lr_scheduler
+    warm, then = (
+        kinds.LinearLR(optimizer, 0.1, 1, steps // 10),
+        kinds.CosineAnnealingLR(optimizer, steps - steps // 10),
+    )
+    return kinds.SequentialLR(optimizer, [warm, then], [steps // 10])
+
+
+@pytest.mark.parametrize(
+    "schedule",
+    [
+        lambda optimizer: OneCycleLR(optimizer, 0.1, epochs=10, steps_per_epoch=EPOCH),
+        lambda optimizer: torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, 10 * EPOCH),
+        lambda optimizer: warm_cosine(optimizer, 10 * EPOCH),
+    ],
+)
+def test_a_schedule_that_is_made_for_batches_is_not_stepped_by_epochs(schedule):
+    said = r"is 70 steps long, but .* steps it 10 times .* Give schedule_by='batch'"
+    refuses(SettingError, said, learner, schedule=schedule, full_steps=10)
+    learner(schedule=schedule, full_steps=10, schedule_by="batch")
+    learner(schedule=schedule, full_steps=40)  # fits neither: the user's choice
+    refuses(SettingError, "Give schedule_by='epoch'", learner, schedule=cosine, full_steps=30,
+            schedule_by="batch")  # fmt: skip
+
+
+def test_gradients_are_clipped_as_in_a_plain_loop():
+    one, (model, optimizer) = (
+        learner(clip=0.1, optimizer=torch.optim.SGD),
+        parts(optimizer=torch.optim.SGD),
+    )
+    one.pull()
+    model.train()
+    for X, y in loader():
+        optimizer.zero_grad()
+        LOSS(model(X), y).backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 0.1)
+        optimizer.step()
+    assert one.evaluate() == -loss_of(model.eval())
+    free = learner(optimizer=torch.optim.SGD)
+    assert free.pull() != one.evaluate()
+
+
+def plateau(optimizer, mode="min"):
+    return torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer, mode, factor=0.1, patience=0)
+
+
+def test_a_plateau_lowers_the_learning_rate_by_the_metric_however_pulls_are_made():
+    values = iter([3.0, 2.0, 2.5, 1.0, 4.0, 5.0])  # the third, fifth and sixth are no better
+
+    def build(seen):
+        model, optimizer = parts()
+        return TorchLearner(
+            model, optimizer, loader(), LOSS, lambda model: next(seen),
+            scheduler=plateau(optimizer), maximize=False,
+        ), optimizer  # fmt: skip
+
+    one, optimizer = build(values)
+    rates = []
+    for _ in range(6):
+        one.pull()
+        rates.append(optimizer.param_groups[0]["lr"])
+    assert rates == pytest.approx([0.02, 0.02, 2e-3, 2e-3, 2e-4, 2e-5])
+    is_exact(lambda: learner(schedule=plateau), pulls=3)
+    apart, together = learner(schedule=plateau), learner(schedule=plateau)
+    assert [apart.pull() for _ in range(6)][-1] == together.pull(6)
+    refuses(SettingError, "Give it mode='max'", learner, schedule=plateau, maximize=True)
+
+
+def test_a_batch_may_be_a_dict_whose_entries_the_model_names():
+    class Named(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.net = net()
+
+        def forward(self, x):
+            return self.net(x)
+
+    def as_dict(rows):
+        X, y = torch.utils.data.default_collate(rows)
+        return {"x": X, "labels": y, "ids": ["not a tensor"] * len(y)}
+
+    torch.manual_seed(1)
+    model = Named()
+    one = TorchLearner(
+        model, torch.optim.AdamW(model.parameters(), lr=0.02), loader(collate_fn=as_dict),
+        lambda outputs, batch: LOSS(outputs, batch["labels"]), loss_of, maximize=False,
+    )  # fmt: skip
+    assert one.pull() == learner().pull()
+
+
+def test_learners_that_train_the_same_weights_fail_and_say_why():
+    torch.manual_seed(0)
+    backbone = net()
+
+    def tuned(rate):
+        def build(seed):
+            model = torch.nn.Sequential(backbone, torch.nn.Linear(2, 2))
+            return TorchLearner(
+                model, torch.optim.SGD(model.parameters(), rate), loader(), LOSS, loss_of,
+                maximize=False,
+            )  # fmt: skip
+
+        return build
+
+    with pytest.raises(AllFailed, match=r"trained by another learner .* copy\.deepcopy"):
+        race({"slow": tuned(1e-5), "quick": tuned(0.01)}, 12, journal=None, progress=False)
+    for parameter in backbone.parameters():
+        parameter.requires_grad_(False)  # a frozen part may be shared
+    backbone.eval()
+    race({"slow": tuned(1e-5), "quick": tuned(0.01)}, 12, journal=None, progress=False)
+
+
+def test_learners_that_share_an_optimizer_fail_and_say_why():
+    nets = {name: net() for name in "ab"}
+    optimizer = torch.optim.SGD([p for one in nets.values() for p in one.parameters()], 0.01)
+    learners = {
+        name: lambda own=own: TorchLearner(
+            own, optimizer, loader(), LOSS, loss_of, maximize=False, full_steps=5
+        )
+        for name, own in nets.items()
+    }
+    with pytest.raises(AllFailed, match="its model or optimizer is trained by another learner"):
+        race(learners, 10, journal=None, progress=False)
+
+
+def test_a_model_may_be_trained_further_by_another_learner():
+    first = learner()
+    first.pull()
+    optimizer = torch.optim.SGD(first.model.parameters(), 0.01)
+    second = TorchLearner(first.model, optimizer, loader(), LOSS, loss_of, maximize=False)
+    assert [second.pull() for _ in range(2)]
+    refuses(LearnerError, "trained by another learner", first.pull)
+    refuses(LearnerError, "trained by another learner", second.pull)

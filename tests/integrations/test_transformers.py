@@ -4,11 +4,11 @@ import os
 from functools import partial
 
 import pytest
-from libraries import is_exact, library, refuses, same_weights
 
 from latebloomer import check_learner, race
 from latebloomer.errors import LearnerError, SettingError
 from latebloomer.integrations.transformers import HuggingFaceLearner
+from tests.helpers.libraries import is_exact, library, refuses, same_weights
 
 os.environ["HF_HUB_OFFLINE"] = "1"
 torch = library("torch")
@@ -40,7 +40,7 @@ def trainer(folder="unused", seed=1, epochs=4, width=16, lora=False, **more):
     )  # fmt: skip
     model = transformers.BertForSequenceClassification(config)
     if lora:
-        peft = library("peft", "integrations")
+        peft = library("peft")
         own = {"r": 2, "target_modules": ["query"], "lora_dropout": 0.1, "task_type": "SEQ_CLS"}
         model = peft.get_peft_model(model, peft.LoraConfig(**own))
     settings = {"num_train_epochs": epochs, "save_strategy": "no", "learning_rate": 1e-2} | more
@@ -139,7 +139,6 @@ def changed(part, name, value):
 def test_what_is_wrong_is_said_in_one_line():
     refuses(LearnerError, r"trainer must be a Trainer", HuggingFaceLearner, 3)
     refuses(LearnerError, "has no evaluation set", changed, "", "eval_dataset", None)
-    refuses(LearnerError, "makes its model itself", changed, "", "model_init", trainer)
     best = "load_best_model_at_end"
     refuses(SettingError, f"remove {best}", changed, "args", best, True)
     stop = [transformers.EarlyStoppingCallback()]
@@ -161,7 +160,7 @@ def test_what_is_wrong_is_said_in_one_line():
 def sft(seed):
     """A tiny language model with LoRA, trained by TRL to count upwards from a random number."""
     trl, peft, datasets, tokenizers = (
-        library(name, "integrations") for name in ("trl", "peft", "datasets", "tokenizers")
+        library(name) for name in ("trl", "peft", "datasets", "tokenizers")
     )
     torch.set_num_threads(1)
     transformers.set_seed(0)
@@ -250,3 +249,41 @@ def test_a_load_that_leaves_the_adapter_out_is_found():
         return one
 
     assert "of parameters are not those that were saved" in str(check_learner(build, pulls=1))
+
+
+def test_the_trainer_s_own_evaluation_at_the_end_of_a_pull_is_the_score():
+    counts, scores = {}, {}
+    for strategy in ("epoch", "no"):
+        made = trainer(eval_strategy=strategy)
+        counts[strategy], plain = 0, made.evaluate
+
+        def counted(*given, strategy=strategy, plain=plain, **more):
+            counts[strategy] += 1
+            return plain(*given, **more)
+
+        made.evaluate = counted
+        one = HuggingFaceLearner(made, metric="accuracy")
+        scores[strategy] = [one.pull() for _ in range(3)]
+    assert counts == {"epoch": 3, "no": 3} and scores["epoch"] == scores["no"]
+
+
+def test_a_model_that_the_trainer_has_made_is_trained_as_the_trainer_would():
+    def made():
+        given = trainer()
+        build = partial(transformers.BertForSequenceClassification, given.model.config)
+        return transformers.Trainer(
+            None, given.args, train_dataset=TRAIN, eval_dataset=VALID, model_init=build
+        )
+
+    whole = made()
+    whole.train()
+    one = HuggingFaceLearner(made())
+    assert [one.pull() for _ in range(4)][-1] == -whole.evaluate()["eval_loss"]
+
+
+def test_trainers_that_share_a_model_are_found():
+    first, second = trainer(), trainer()
+    second.model = first.model
+    one, other = HuggingFaceLearner(first), HuggingFaceLearner(second)
+    one.pull(), other.pull()
+    refuses(LearnerError, "trained by another learner", one.pull)

@@ -4,7 +4,7 @@ import random
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
-from itertools import count
+from itertools import count, pairwise
 
 import numpy as np
 import pytest
@@ -12,9 +12,10 @@ import pytest
 from latebloomer import race, read_verdict
 from latebloomer.page.race_html import RaceDrawing, race_html
 from latebloomer.page.race_page import PageEvent, Point, RacePage, ThinnedCurve, points_for
-from latebloomer.page.svg import ticks, varying
-from latebloomer.racing.verdict.pictures import page_data
-from latebloomer.session.learner_view import ForecastView, LearnerView
+from latebloomer.page.svg import ticks
+from latebloomer.racing.verdict.page_data import page_data
+from latebloomer.session.arm_views import LearnerView, varying_settings
+from latebloomer.session.decisions import ForecastView
 
 
 def curve(slow, best, end=None, fail=None):
@@ -57,7 +58,7 @@ class Balance(HTMLParser):
 
     def handle_starttag(self, tag, attrs):
         self.tags.append(tag)
-        if tag not in ("meta", "link", "br", "input"):
+        if tag not in ("meta", "link", "br", "input", "wbr"):
             self.open.append(tag)
 
     def handle_startendtag(self, tag, attrs):
@@ -80,7 +81,8 @@ def test_it_is_one_file_that_loads_nothing(verdict):
 def test_it_says_all_that_a_reader_needs(verdict):
     html = page(verdict)
     for part in (
-        "Keep late", "led at half-time", "ertified", "Learning curves", "dropped at race pull",
+        "Keep late", "led at half-time", "here is no proof", "Learning curves",
+        "dropped at race pull",
         "How certain is the result?", "What would other methods have kept?", "time", "took ",
         "at 900 pulls", "false-alarm", "Successive Halving", "ASHA", "auto: foresight",
         "resume(", "@inproceedings", "finished after 29 pulls", "pull 20 failed twice",
@@ -89,7 +91,7 @@ def test_it_says_all_that_a_reader_needs(verdict):
         assert part in html, part
     # A verdict without a certificate does not open with that.
     assert not verdict.certified
-    assert html.index("Not certified:") > html.index("How certain is the result?")
+    assert html.index("There is no proof") > html.index("How certain is the result?")
     assert page(read_verdict(verdict.journal)) == html  # the journal alone says the same
     told = re.sub("<[^>]*>", " ", html[html.index("<main>") : html.index("Settings and versions")])
     assert not re.search(r"\b0\.0*[1-9]\d{4}", told)  # one number of digits
@@ -121,7 +123,8 @@ def test_plain_data_are_enough_for_a_page():
     for words in (
         "Leading: a", "It runs.", "0.7 to ∞", 'class="why bad"', "A &lt;warning&gt;.",
         "best 1 learner to 9 pulls", ">best 2 to 6", "pull 2</span> b fell", "3 of 50 pulls, 1",
-        "Forecasts explained 50 % of the change up to pull 3.", "7 of its own training steps",
+        "Earlier forecasts were 50 % right about the change up to pull 3, so 50 % of these",
+        "7 of its own training steps",
     ):  # fmt: skip
         assert words in html, words
     assert html.count('class="ring c0') == 1 and html.count('class="fan') == 1
@@ -154,7 +157,7 @@ def searched(count):
 
 def test_settings_that_differ_have_a_column_and_an_axis():
     page = searched(5)
-    assert varying(page.learners) == ["x", "kind"]
+    assert varying_settings(page.learners) == ["x", "kind"]
     html = race_html(page)
     assert re.findall(r'<th scope="col" class="">(x|kind|same)</th>', html) == ["x", "kind"]
     lines = dict(re.findall(r'<polyline class="q(\d)" data-arm="(\d)"', html))
@@ -191,6 +194,43 @@ def test_the_horizon_and_forecasts_are_in_the_picture():
     assert far.view.longest == 12 and "horizon 1,000 →" in far.marks()["ends"]
 
 
+def test_a_bar_is_drawn_only_where_something_is_known():
+    page = plain_page()
+    (ahead, _), free = page.learners, {"lower": -np.inf, "upper": np.inf}
+    learners = [
+        ahead,
+        replace(ahead, arm=2, name="free", state="racing", score=-0.1, **free),
+        replace(ahead, arm=3, name="done", state="finished", lower=0.9, upper=0.9),
+    ]
+    curves = dict.fromkeys((0, 2, 3), page.curves[0])
+
+    def bars(learners):
+        html = race_html(replace(page, learners=learners, curves=curves))
+        return re.findall(r'class="interval [^"]*" role="img" aria-label="([^"]*)"', html), html
+
+    labels, html = bars(learners)
+    assert labels == ["a: 0.7 to ∞", "done: 0.9 to 0.9"] and "−∞" not in html
+    assert "Nothing bounds 1 of the learners" in html
+    labels, html = bars(learners[1:])  # a dot alone is no bar
+    assert labels == [] and "Each bar shows" not in html
+
+
+def test_names_above_the_plot_do_not_overlap_and_stay_inside():
+    levels = [(10 - k, 2 + k) for k in range(1, 10)]
+    drawn = RaceDrawing(replace(plain_page(), levels=levels, horizon=12))
+    ends = drawn.marks()["ends"]
+    texts = re.findall(r'<text x="([\d.]+)%" y="0" class="([^"]*)"[^>]*>([^<]*)<', ends)
+    assert len(texts) > 4 and texts[0][2] == "horizon 12"
+    spans = []
+    for x, css, text in texts:
+        if "off" not in css:
+            wide, at = 2.1 * len(text), float(x)
+            spans.append((at - wide, at) if "end" in css else (at, at + wide))
+    spans.sort()
+    assert len(spans) > 1 and spans[0][0] >= 0
+    assert all(left[1] <= right[0] for left, right in pairwise(spans))
+
+
 def test_a_thinned_curve_is_the_means_of_even_bins_however_it_grew(rng):
     scores = rng.normal(size=10_007)
     curve, drawn = ThinnedCurve(), 0
@@ -216,6 +256,14 @@ def test_a_page_of_forty_learners_with_ten_thousand_pulls_is_small():
     learners = [replace(one, pulls=10_000) for one in page.learners]
     whole = replace(page, learners=learners, curves=dict.fromkeys(range(40), curve))
     assert len(race_html(whole)) < 300_000
+
+
+@pytest.mark.parametrize("scale", [5e-324, 1e-310, 1e-300, 1e99])
+def test_scores_of_any_size_are_drawn(scale):
+    """Parts of the smallest numbers round to 0."""
+    learners = {name: lambda best=best: (best * scale for _ in range(99)) for best, name in
+                enumerate("abc", 1)}  # fmt: skip
+    assert "<svg" in page(race(learners, 30, journal=None, progress=False, policy="r-sr"))
 
 
 def test_ticks_are_round_numbers_within_the_range(rng):

@@ -2,7 +2,9 @@
 
 import csv
 import errno
+import io
 import os
+import tarfile
 from dataclasses import replace
 from functools import partial
 
@@ -12,29 +14,46 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
-from test_claims import row
 from typer.testing import CliRunner
 
-from latebloomer import RoundRobin
+from latebloomer import Results, RoundRobin
 from latebloomer.cli import app
+from latebloomer.errors import CurveError
 from latebloomer.page.svg import spread
-from latebloomer.paper import AS_WRITTEN, drawing, experiments, live_imdb, published_algorithms
+from latebloomer.paper import (
+    AS_PUBLISHED,
+    AS_WRITTEN,
+    drawing,
+    experiments,
+    imdb_reviews,
+    live_imdb,
+    published_algorithms,
+    verdicts,
+)
 from latebloomer.paper import reproduction as made
 from latebloomer.paper import theory_figures as theory
+from latebloomer.paper import workbench as paper_workbench
 from latebloomer.paper.claims import CLAIMS
 from latebloomer.paper.evidence import Evidence, Finding
-from latebloomer.paper.experiments import ALGORITHMS, SETTING_A, THEORY
-from latebloomer.paper.reproduction import FIGURES, VERDICTS, chosen, reproduce
-from latebloomer.paper.workbench import Row, Workbench, read_rows, write_rows
+from latebloomer.paper.experiments import ALGORITHMS, ESTIMATE, SETTING_A, SETTING_B, THEORY
+from latebloomer.paper.reproduction import FIGURES, chosen, file_of, reproduce
+from latebloomer.paper.verdicts import VERDICTS
+from latebloomer.paper.workbench import PARTS, Row, Workbench, read_rows, write_rows
+from latebloomer.simulation import local_runs
+from latebloomer.simulation import simulate as simulating
 from latebloomer.simulation.simulate import simulate
+from latebloomer.version import __version__
 
 mpl.use("Agg")
 from matplotlib import pyplot as plt
 
+from tests.helpers.paper_rows import row
+from tests.helpers.pictures import shows
+
 NAMES = {
     "estimators", "setting-a", "setting-a-arms", "simple-regret", "exploration", "setting-b",
     "setting-b-arms", "noise", "imdb", "imdb-arms", "imdb-live", "running-time", "bounds",
-    "lower-bound", "concavity", "families",
+    "lower-bound", "concavity", "families", "table-1", "rates", "instances",
 }  # fmt: skip
 COLUMNS = [
     "algorithm", "T", "sigma", "error", "error_low", "error_high", "regret", "regret_low",
@@ -50,7 +69,7 @@ def run():
 @pytest.fixture
 def in_python(monkeypatch):
     """Simulate in plain Python, so that nothing is compiled, at few budgets."""
-    monkeypatch.setattr(experiments, "simulate", partial(simulate, target="python"))
+    monkeypatch.setattr(paper_workbench, "simulate", partial(simulate, target="python"))
     monkeypatch.setattr(theory, "CONCAVITY_BUDGETS", (10, 30))
 
 
@@ -60,8 +79,17 @@ def test_every_figure_of_the_paper_is_listed_and_made_as_csv_png_pdf_and_page(ru
     assert {*FIGURES} - {*chosen(["all"])} == {live_imdb.imdb_live}
     result = run("setting-b-arms", "--runs", 2, "--out", tmp_path, "--jobs", 1)
     assert result.exit_code == 0, result.output
-    for kind in ("csv", "png", "pdf"):
-        assert (tmp_path / f"setting-b-arms.{kind}").stat().st_size > 1000
+    table, picture, print_ = (
+        tmp_path / f"setting-b-arms.as-written.{__version__}.{kind}"
+        for kind in ("csv", "png", "pdf")
+    )
+    arms = SETTING_B.problem().arms
+    assert shows(picture, *(style.color for style in drawing.ARM_STYLES[:arms]))
+    assert print_.read_bytes()[:5] == b"%PDF-"
+    with table.open(newline="") as file:
+        found = [float(line["mean"]) for line in csv.DictReader(file)]
+    means = SETTING_B.problem().means(len(found) // arms)
+    assert found == pytest.approx(means.ravel().tolist())
     page = (tmp_path / "index.html").read_text()
     assert "data:image/png;base64," in page
     assert "src='http" not in page and "<script" not in page and "<link" not in page
@@ -69,41 +97,81 @@ def test_every_figure_of_the_paper_is_listed_and_made_as_csv_png_pdf_and_page(ru
 
 def test_a_figure_is_made_once_for_each_number_of_runs_and_its_table_is_tidy(in_python, tmp_path):
     (tmp_path / "mine.txt").write_text("mine")
-    table, bench = tmp_path / "concavity.csv", Workbench(tmp_path, runs=1, jobs=2, shown=False)
-    assert reproduce(["concavity"], bench) == []
+    workbench = Workbench(tmp_path, runs=1, jobs=2, shown=False)
+    table = file_of(workbench, chosen(["concavity"])[0], "csv")
+    assert reproduce(["concavity"], workbench) == []
     before = table.stat().st_mtime_ns
-    reproduce(["concavity"], bench)
+    reproduce(["concavity"], workbench)
     assert table.stat().st_mtime_ns == before
-    reproduce(["concavity"], replace(bench, runs=2))
+    reproduce(["concavity"], replace(workbench, runs=2))
     with table.open(newline="") as file:
         lines = list(csv.DictReader(file))
     assert list(lines[0])[: len(COLUMNS)] == COLUMNS
-    assert [line["algorithm"] for line in lines[:9]] == list(ALGORITHMS)
-    assert len(lines) == 9 * 2 * 3  # two budgets; two instances and the worse one
+    assert [line["algorithm"] for line in lines[:10]] == [*ALGORITHMS, ESTIMATE]
+    assert len(lines) == 10 * 2 * 3  # two budgets; two instances and the worse one
     assert {(line["mode"], line["runs"]) for line in lines} == {(AS_WRITTEN, "2")}
     assert (tmp_path / "mine.txt").read_text() == "mine"
 
 
-def test_as_written_a_setting_has_the_theorys_a_too(in_python, tmp_path, monkeypatch):
+def test_neither_mode_overwrites_the_other_and_pictures_say_what_they_show(
+    in_python, tmp_path, monkeypatch
+):
+    """Title, mode, number of runs, version and the series of R-UCBE stand on the picture."""
+    titles, entitle = [], drawing.entitle
+
+    def watched(figure, title, rows, mode):
+        entitle(figure, title, rows, mode)
+        titles.append(figure.get_suptitle().replace("\n", " "))
+
+    monkeypatch.setattr(drawing, "entitle", watched)
+    for mode in (AS_WRITTEN, AS_PUBLISHED):
+        workbench = Workbench(tmp_path, runs=1, mode=mode, shown=False)
+        assert reproduce(["setting-b-arms", "concavity"], workbench) == []
+        assert all(file_of(workbench, one, "png").is_file() for one in chosen(["setting-b-arms"]))
+    files = {path.name for path in tmp_path.glob("setting-b-arms.*.csv")}
+    assert files == {f"setting-b-arms.{mode}.{__version__}.csv" for mode in made.paper.MODES}
+    page = (tmp_path / "index.html").read_text()
+    assert "id='setting-b-arms-as-written'" in page and "id='setting-b-arms-as-published'" in page
+    assert titles[1].startswith("Without concavity errors stay (appendix F), as-written, 1 run, ")
+    assert f"latebloomer {__version__}" in titles[1]
+    assert "R-UCBE recommends argmax B (Algorithm 1); (estimate): " in titles[1]
+
+
+def test_another_version_makes_the_figures_again(tmp_path, monkeypatch):
+    workbench = Workbench(tmp_path, runs=1, shown=False)
+    reproduce(["setting-b-arms"], workbench)
+    monkeypatch.setattr(made, "__version__", "9.9")
+    reproduce(["setting-b-arms"], workbench)
+    assert (tmp_path / "setting-b-arms.as-written.9.9.png").is_file()
+
+
+def test_as_written_a_setting_has_our_recommendation_and_the_theorys_a_too(
+    in_python, tmp_path, monkeypatch
+):
     """At one budget, since Rest-Sure takes seconds in plain Python at the large ones."""
-    bench = Workbench(tmp_path, runs=1, shown=False)
-    monkeypatch.setattr(Workbench, "parts", lambda bench, name, keys, key_of, play: play(100))
-    assert [row.algorithm for row in experiments.errors(bench, SETTING_A)] == [*ALGORITHMS, THEORY]
+    workbench = Workbench(tmp_path, runs=1, shown=False)
+    monkeypatch.setattr(Workbench, "rows_of", lambda workbench, what, keys, rows: rows(100))
+    assert [row.algorithm for row in experiments.errors(workbench, SETTING_A)] == [
+        *ALGORITHMS, ESTIMATE, THEORY,
+    ]  # fmt: skip
 
 
 def test_the_page_has_every_claim_with_its_verdict(tmp_path):
     found = [Evidence(Finding(holds), "<numbers>") for holds in (True, False, None)]
-    results = [made.result_of(CLAIMS[0], ours, theirs) for ours in found for theirs in found]
+    results = [
+        verdicts.result_of(CLAIMS[0], text, theirs, found[0]) for text in found for theirs in found
+    ]
     assert {result.verdict for result in results} == set(VERDICTS)
     made.write_page(Workbench(tmp_path, shown=False), results)
     page = (tmp_path / "index.html").read_text()
     assert "3 reproduced, 1 only as published, 1 not reproduced, 4 undecided." in page
     assert page.count("<td class='not'>not reproduced") == 1
+    assert "with our recommendation: 9 holds, 0 fails, 0 open" in page
     assert "&lt;numbers&gt;" in page and "<numbers>" not in page
 
 
 def test_interrupted_and_repeated_it_plays_only_what_is_missing(tmp_path):
-    bench, played = Workbench(tmp_path, jobs=1, shown=False), []
+    workbench, played = Workbench(tmp_path, jobs=1, shown=False), []
 
     def play(budget: int) -> list[Row]:
         played.append(budget)
@@ -112,8 +180,8 @@ def test_interrupted_and_repeated_it_plays_only_what_is_missing(tmp_path):
         return [row(T=budget)]
 
     with pytest.raises(KeyboardInterrupt):
-        bench.parts("x", (10, 20, 30, 40), lambda found: found.T, play)
-    rows = bench.parts("x", (10, 20, 30, 40), lambda found: found.T, play)
+        workbench.trials_of("x", 5, (10, 20, 30, 40), lambda found: found.T, play)
+    rows = workbench.trials_of("x", 5, (10, 20, 30, 40), lambda found: found.T, play)
     assert [found.T for found in rows] == [10, 20, 30, 40]
     assert played == [10, 20, 30, 30, 40]
     rows = [row(), row(T=7, regret_low=float("nan"))]
@@ -123,13 +191,27 @@ def test_interrupted_and_repeated_it_plays_only_what_is_missing(tmp_path):
     assert read_rows(tmp_path / "no.csv") == []
 
 
-def test_ctrl_c_within_a_simulation_ends_the_reproduction(monkeypatch):
-    def half(problem, policies, budget, runs, **more):
-        return simulate(problem, policies, budget, runs // 2, target="python", **more)
+def test_ctrl_c_within_a_simulation_ends_the_reproduction(monkeypatch, tmp_path):
+    def stopped(experiments, threads, advance):
+        raise KeyboardInterrupt
+        yield
 
-    monkeypatch.setattr(experiments, "simulate", half)
+    monkeypatch.setattr(simulating, "count_here", stopped)
+    workbench = Workbench(tmp_path, shown=False)
     with pytest.raises(KeyboardInterrupt):
-        experiments.simulated_rows(SETTING_A.problem(), {"RR": RoundRobin()}, 100, 10, jobs=1)
+        experiments.simulated_rows(workbench, SETTING_A.problem(), {"RR": RoundRobin()}, 100, 10)
+
+
+def test_simulated_runs_are_stored_as_results_and_not_simulated_again(monkeypatch, tmp_path):
+    workbench = Workbench(tmp_path, shown=False)
+    given = (workbench, SETTING_A.problem(), {"RR": RoundRobin()}, 100)
+    rows = experiments.simulated_rows(*given, 10)
+    (file,) = (tmp_path / PARTS).iterdir()
+    assert Results.load(file).cell("rr", 100).runs == 10
+    monkeypatch.setattr(local_runs, "play_chunk", None)  # which would fail if it were called
+    assert experiments.simulated_rows(*given, 10) == rows
+    with pytest.raises(TypeError):
+        experiments.simulated_rows(*given, 11)  # another number of runs is another file
 
 
 def test_missing_imdb_data_says_what_to_do_and_the_rest_still_runs(run, tmp_path, monkeypatch):
@@ -140,7 +222,7 @@ def test_missing_imdb_data_says_what_to_do_and_the_rest_still_runs(run, tmp_path
         assert result.exit_code == 2
         said = result.output + (result.stderr if result.stderr_bytes else "")
         assert "imdb_curves.npz" in said and "LATEBLOOMER_DATA" in said and "https://" in said
-    assert (tmp_path / "setting-a-arms.png").is_file()
+    assert (tmp_path / f"setting-a-arms.as-written.{__version__}.png").is_file()
 
 
 @pytest.mark.parametrize(
@@ -162,7 +244,7 @@ def test_a_full_disk_ends_it_and_leaves_what_was_there(run, tmp_path, monkeypatc
     def full(_):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    (tmp_path / "setting-b-arms.csv").write_text("old")
+    (tmp_path / f"setting-b-arms.as-written.{__version__}.csv").write_text("old")
     monkeypatch.setattr("os.fsync", full)
     result = run("setting-b-arms", "setting-a-arms", "--runs", 2, "--out", tmp_path, "--jobs", 1)
     assert result.exit_code == 2 and result.stderr.startswith("OutputError: ")
@@ -247,8 +329,8 @@ def test_names_keep_their_order_and_stay_in_the_axes(wanted):
     assert (np.diff(np.array(places)[order]) >= 0.08 - 1e-9).all()
 
 
-@pytest.mark.slow  # compiles nine policies
-def test_below_theorem_3s_budget_none_of_the_nine_beats_a_guess(tmp_path):
+@pytest.mark.slow  # compiles ten policies
+def test_below_theorem_3s_budget_none_of_the_ten_beats_a_guess(tmp_path):
     """On the worst instance the error is at least 1 - 1/K, of 100 runs, less 4 sd."""
     least = theory.smallest_budget()
     budgets = tuple(budget for budget in theory.BUDGETS if budget < least)
@@ -256,7 +338,7 @@ def test_below_theorem_3s_budget_none_of_the_nine_beats_a_guess(tmp_path):
     guess = 1 - 1 / theory.ARMS
     slack = 4 * np.sqrt(guess * (1 - guess) / 100)
     early = [found for found in rows if found.panel == "worst"]
-    assert len(early) == 5 * 9
+    assert len(early) == 5 * 10
     assert all(found.error >= guess - slack for found in early)
 
 
@@ -291,6 +373,54 @@ def test_a_rule_that_tests_arms_at_random_beats_a_guess_below_theorem_3s_budget(
     low, high = stats.binom.ppf([1e-6, 1 - 1e-6], runs, claim)
     assert all(low <= count <= high for count in wrong.values()), wrong
     assert theory.proved_error(budget) < claim < 1 - 1 / theory.ARMS
+
+
+def test_word_counts_are_made_from_the_archive_of_the_public_data_set(tmp_path, capsys):
+    """Parts in the order train/neg, train/pos, test/neg, test/pos; the commonest word first."""
+    archive = tmp_path / "aclImdb_v1.tar.gz"
+    texts = {
+        "train/neg/1_2.txt": "Bad, bad film.<br />Don't!", "train/pos/0_9.txt": "A good film.",
+        "test/neg/7_1.txt": "Bad", "test/pos/3_8.txt": "Good film, good film",
+        "train/unsup/0_0.txt": "x",
+    }  # fmt: skip
+    with tarfile.open(archive, "w:gz") as tar:
+        for name, text in texts.items():
+            info = tarfile.TarInfo(f"aclImdb/{name}")
+            info.size = len(text)
+            tar.addfile(info, io.BytesIO(text.encode()))
+    assert imdb_reviews.main([str(archive), str(tmp_path)]) == 0
+    with np.load(tmp_path / live_imdb.FILE) as made:
+        assert made["vocab"].tolist() == ["film", "bad", "good", "a", "don't"]
+        assert made["label"].tolist() == [0, 1, 0, 1]
+        rows = np.split(made["indices"], made["indptr"][1:-1])
+        assert [row.tolist() for row in rows] == [[0, 1, 4], [0, 2, 3], [1], [0, 2]]
+        assert made["data"].tolist() == [1, 2, 1, 1, 1, 1, 1, 2, 2]
+    assert "imdb_bow10k.npz" in capsys.readouterr().out
+    (tmp_path / "no.tar.gz").write_text("no archive")
+    assert imdb_reviews.main([str(tmp_path / "no.tar.gz"), str(tmp_path)]) == 2
+    assert "not the archive of reviews" in capsys.readouterr().err
+    assert imdb_reviews.main([]) == 2
+
+
+def test_the_message_about_missing_word_counts_names_the_script(monkeypatch):
+    monkeypatch.delenv("LATEBLOOMER_DATA", raising=False)
+    with pytest.raises(CurveError, match=r"python -m latebloomer\.paper\.imdb_reviews"):
+        live_imdb.load_reviews()
+
+
+def test_tables_and_instances_need_no_runs(tmp_path):
+    workbench = Workbench(tmp_path, shown=False)
+    assert reproduce(["table-1", "rates", "instances"], workbench) == []
+    with file_of(workbench, chosen(["table-1"])[0], "csv").open(newline="") as file:
+        rows = list(csv.reader(file))
+    assert rows[1] == ["arm 1", "37", "1.0", "1.0"] and len(rows) == 6
+    points = chosen(["instances"])[0].rows(workbench)
+    nu, other = (
+        {round(p.n, 6): p.mean for p in points if p.curve == name}
+        for name in dict.fromkeys(p.curve for p in points[231:])
+    )
+    until = theory.needed_pulls(theory.SHOWN_GAP, theory.SHOWN_BETA)
+    assert all((nu[n] == pytest.approx(other[n])) == (n <= until + 1e-9) for n in nu)
 
 
 needs_reviews = pytest.mark.skipif(

@@ -49,7 +49,7 @@ def compare(figure, published, played: dict[tuple[str, int], Row]):
 
 
 @pytest.fixture(scope="module")
-def bench(tmp_path_factory):
+def workbench(tmp_path_factory):
     return Workbench(tmp_path_factory.mktemp("paper"), mode=AS_PUBLISHED, jobs=2, shown=False)
 
 
@@ -57,8 +57,8 @@ def bench(tmp_path_factory):
     ("setting", "name"),
     [(SETTING_A, "exp1_results"), pytest.param(SETTING_B, "exp2_results", marks=pytest.mark.slow)],
 )
-def test_errors_against_the_budget_are_the_published_ones(bench, setting, name):
-    rows = experiments.errors(bench, setting)
+def test_errors_against_the_budget_are_the_published_ones(workbench, setting, name):
+    rows = experiments.errors(workbench, setting)
     played = {(row.algorithm, row.T): row for row in rows}
     compare(setting.name, series_of(name), played)
 
@@ -67,8 +67,8 @@ def test_errors_against_the_budget_are_the_published_ones(bench, setting, name):
 @pytest.mark.parametrize(
     ("panel", "name"), [("budgets", "exp_a_results"), ("detail", "exp_a_det")]
 )
-def test_errors_at_multiples_of_a_are_the_published_ones(bench, panel, name):
-    rows = [row for row in experiments.multiples(bench) if row.panel == panel]
+def test_errors_at_multiples_of_a_are_the_published_ones(workbench, panel, name):
+    rows = [row for row in experiments.multiples(workbench) if row.panel == panel]
     played = {(f"{row.factor:g}", row.T): row for row in rows}
     compare(f"exploration ({panel})", series_of(name), played)
 
@@ -123,8 +123,8 @@ def test_exploration_parameters_follow_the_formula():
     ("figure", "name"),
     [(setting_figures.setting_a_arms, "exp1_arms"), (setting_figures.setting_b_arms, "exp2_arms")],
 )
-def test_expected_rewards_are_the_published_ones(bench, figure, name):
-    ours = {(row.arm, row.n): row.mean for row in figure.rows(bench)}
+def test_expected_rewards_are_the_published_ones(workbench, figure, name):
+    ours = {(row.arm, row.n): row.mean for row in figure.rows(workbench)}
     lines = reference(name)
     theirs = {(line["algorithm"], int(float(line["T"]))): float(line["mean"]) for line in lines}
     assert len(theirs) == 1500

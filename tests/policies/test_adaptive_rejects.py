@@ -4,20 +4,15 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from plays import play, rated
 from scipy import stats
 
 from latebloomer.errors import BudgetError
-from latebloomer.policies.adaptive_rejects import (
-    WINDOW,
-    AdaptiveRejects,
-    cost,
-    power_levels,
-    sum_of_powers,
-    windows_at,
-)
+from latebloomer.policies.adaptive_rejects import AdaptiveRejects, sum_of_powers, windows_at
+from latebloomer.policies.late_window import WINDOW
+from latebloomer.policies.power_levels import cost, power_levels
 from latebloomer.problems import Exponential, Problem
 from latebloomer.simulation.simulate import simulate
+from tests.helpers.played_policies import play, rated
 
 OURS = AdaptiveRejects()
 
@@ -59,10 +54,10 @@ def test_a_window_between_worked_by_hand():
     # (2 * (4/6) / V)^(1/3) = 11.43^(1/3) = 2.25: h = 2, of at most 4
     zigzag = 0.5 * np.array([1, -1] * 4)
     ledger = rated(OURS, [np.arange(8) + zigzag, zigzag])
-    assert ledger.pool[WINDOW] == 2
+    assert ledger.run[WINDOW] == 2
     assert ledger.rating == pytest.approx([6.5, 0.0])
     ledger = rated(AdaptiveRejects(shortest=0.25), [np.arange(12), np.zeros(12)])
-    assert ledger.pool[WINDOW] == 3 and ledger.rating[0] == 10.0  # never shorter than asked
+    assert ledger.run[WINDOW] == 3 and ledger.rating[0] == 10.0  # never shorter than asked
 
 
 def by_definition(X):
@@ -100,7 +95,7 @@ def test_the_score_is_its_definition(seed, arms, n, noise, slope):
 def test_the_verdict_does_not_change_with_the_unit_of_the_reward(seed, level, unit):
     rng = np.random.default_rng(seed)
     X = rng.uniform(0, 0.1, (5, 1)) * np.arange(16) + rng.standard_normal((5, 16))
-    assert rated(OURS, level + unit * X).pool[WINDOW] == rated(OURS, X).pool[WINDOW]
+    assert rated(OURS, level + unit * X).run[WINDOW] == rated(OURS, X).run[WINDOW]
 
 
 def test_arms_dropped_and_kept_agree_with_a_plain_program(rng):

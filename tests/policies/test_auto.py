@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from plays import play
 from typer.testing import CliRunner
 
 import latebloomer as lb
@@ -19,6 +18,7 @@ from latebloomer.policies.base import cost_of, least_budget
 from latebloomer.policies.registry import REGISTRY, choose_policy, label_of, make_policy
 from latebloomer.racing.journal import files as journals
 from latebloomer.session.events import FAILED, BudgetReplanned, LearnerLeft
+from tests.helpers.played_policies import play
 
 DEFAULT = lb.Foresight()
 STEEP, EVEN = lb.AdaptiveRejects(), lb.AdaptiveRejects(power=1.0)
@@ -40,9 +40,9 @@ def run_cli(*words):
 
 
 @pytest.mark.parametrize(
-    ("budget", "policy"), [(50, EVEN), (100, EVEN), (101, STEEP), (9999, STEEP)]
+    ("budget", "policy"), [(50, EVEN), (100, EVEN), (150, STEEP), (9999, STEEP)]
 )
-def test_the_plan_is_steep_from_one_full_training_on(budget, policy):
+def test_the_plan_is_even_up_to_one_full_training_and_steep_from_one_and_a_half_on(budget, policy):
     assert choose_policy(arms=8, budget=budget, horizon=100) == DEFAULT
     assert lb.Session("auto", 8, budget, horizon=100).policy == DEFAULT
     assert run(budget=budget, horizon=100).settings["policy"]["repr"] == repr(DEFAULT)
@@ -193,6 +193,35 @@ def test_a_race_keeps_it_and_its_journal_knows(tmp_path):
     assert min(verdict.pulls.values()) >= 15 and verdict.settings["min_pulls"] == 15
     assert lb.read_verdict(path).settings["min_pulls"] == 15
     assert lb.resume(path, LEARNERS, progress=False).pulls == verdict.pulls
+
+
+MANY = {str(k): LEARNERS["a"] for k in range(20)}
+
+
+@pytest.mark.parametrize(
+    ("settings", "min_pulls"),
+    [
+        ({"budget": 80}, 2),
+        ({"budget": 79}, 1),
+        ({"budget": 90, "winner_share": 0.2}, 1),  # 72 pulls select the winner
+        ({"budget": 100, "winner_share": 0.2}, 2),
+        ({"budget": 100, "policy": "sh"}, 1),  # it keeps its own plan
+        ({"budget": 80, "policy": "asha"}, 1),  # which has no phases
+        ({"budget": 80, "min_pulls": 1}, 1),
+    ],
+)
+def test_by_default_no_learner_is_dropped_after_one_pull_if_the_budget_pays(settings, min_pulls):
+    verdict = lb.race(MANY, journal=None, progress=False, **settings)
+    assert verdict.settings["min_pulls"] == min_pulls
+    if min_pulls == 2:
+        assert min(verdict.pulls.values()) == 2
+
+
+def test_plan_and_race_have_the_same_default():
+    said = run_cli("plan", "--learners", 20, "--budget", 80).output
+    assert "20 learners to 2 each" in said.replace(" pulls", "")
+    said = run_cli("plan", "--learners", 20, "--budget", 79).output
+    assert "20 learners to 1 pull each" in said
 
 
 def test_a_plan_says_when_the_first_drop_is():

@@ -4,18 +4,20 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from plays import asked, play
 
 from latebloomer.core.ledger import PULLS, RACERS
-from latebloomer.core.moves import lists_for
+from latebloomer.core.run_memory import lists_for
 from latebloomer.errors import BudgetError
-from latebloomer.policies.power_law import drop_dominated
+from latebloomer.policies.power_law import NOW, drop_dominated
 from latebloomer.policies.registry import make_policy
 from latebloomer.policies.related.power_thresholds import PTRR, Hybrid
+from latebloomer.policies.related.rested_ucb import RestedUCB
 from latebloomer.policies.related.tuner_rules import IEpoch, MaxUCB, RisingBandits
+from latebloomer.policies.rising_ucbe import UCBE
 from latebloomer.policies.rungs import ASHA, Hyperband, deal
 from latebloomer.problems import problem
-from latebloomer.racing.verdict import history
+from latebloomer.racing.verdict.hindsight import Curve, asha
+from tests.helpers.played_policies import asked, play
 
 
 def test_i_epoch_looks_once_and_stays():
@@ -59,6 +61,53 @@ def test_max_ucb_does_not_depend_on_the_scale_of_rewards(seed, times, plus):
     rewards = np.random.default_rng(seed).integers(0, 8, (4, 40)) / 8
     one, other = (play(MaxUCB(), x, 40) for x in (rewards, times * rewards + plus))
     assert one.pulls == other.pulls
+
+
+def test_r_ed_ub_extends_the_latest_step_to_the_coming_pull():
+    # After two pulls each t = 5: .4 + (5 - 2) * .1 = .7 and .6 + 0: arm 0. It shows .45: at t = 6
+    # .45 + (6 - 3) * .05 = .6, a tie, and the lower index wins. It shows .45 again: at t = 7 .45
+    # against .6, and from there on arm 1, which does not move.
+    rewards = [[0.3, 0.4, 0.45, 0.45], [0.6] * 9]
+    session = play(RestedUCB(form="deterministic"), rewards, 9)
+    assert asked(session)[4:] == [0, 0, 1, 1, 1]
+    assert session.recommend().estimates == pytest.approx((0.45, 0.6))
+
+
+def by_definition(rewards, t, noise, alpha, window):
+    """B_i(t) of one arm, each sum written out."""
+    n = len(rewards)
+    h = int(window * n)
+    late = range(n - h, n)  # places of the window, counted from 0: the pull number is l + 1
+    values = [rewards[k] + (t - k - 1) * (rewards[k] - rewards[k - h]) / h for k in late]
+    return np.mean(values) + noise * (t - n + h - 1) * np.sqrt(10 * alpha * np.log(t) / h**3)
+
+
+@given(st.integers(0, 2**32 - 1), st.sampled_from([0.0, 0.02, 0.3]), st.floats(2.1, 6))
+def test_r_ed_ucb_pulls_the_largest_bound(seed, noise, alpha):
+    rng = np.random.default_rng(seed)
+    rewards = np.sort(rng.uniform(0, 1, (3, 60)), axis=1) + rng.normal(0, 0.05, (3, 60))
+    policy = RestedUCB(noise=noise, alpha=alpha, window=0.25)
+    seen = [[], [], []]
+    for t, arm in enumerate(asked(play(policy, rewards, 60)), start=1):
+        if min(map(len, seen)) >= 4:
+            bounds = [by_definition(x, t, noise, alpha, 0.25) for x in seen]
+            assert bounds[arm] >= max(bounds) - 1e-9 * max(1.0, max(np.abs(bounds)))
+        seen[arm].append(rewards[arm][len(seen[arm])])
+
+
+def test_r_ed_ucb_loses_less_while_it_learns_than_a_rule_for_arms_that_do_not_change():
+    # The authors' two arms (src/model.py of their repository, 1), a hundred times faster: the
+    # late one rises in a line to 1, the quick one is ahead at first and ends at .4.
+    n = np.arange(1000)
+    means = np.array([0.4 * (1 - 500 / (100 * n + 500)), np.minimum(n / 250, 1.0)])
+    best = means.cumsum(axis=1).max(axis=0)[499]
+
+    def regret(policy):
+        pulls = play(policy, means, 500).pulls
+        return best - sum(row[:n].sum() for row, n in zip(means, pulls, strict=True))
+
+    rested = [regret(RestedUCB(form="deterministic")), regret(RestedUCB(noise=0.0))]
+    assert max(rested) < 0.5 * regret(UCBE(exploration=1.0))
 
 
 def test_ptrr_by_hand():
@@ -152,8 +201,8 @@ def test_asha_by_hand():
 @given(st.integers(0, 2**32 - 1), st.integers(2, 9), st.integers(1, 70))
 def test_asha_is_what_a_race_reports_in_hindsight(seed, arms, horizon):
     rewards = np.random.default_rng(seed).integers(0, 6, (arms, horizon)) / 5.0
-    known = [history.Curve(row, None) for row in rewards]
-    found = history.asha([*map(str, range(arms))], known, arms * horizon)
+    known = [Curve(row, None) for row in rewards]
+    found = asha([*map(str, range(arms))], known, arms * horizon)
     session = play(ASHA(), rewards, arms * horizon, horizon)
     assert (session.recommend().name, session.spent) == (found.pick, found.pulls)
 
@@ -203,16 +252,17 @@ def dropped_by_definition(ends, sure):
     """Every arm whose values another beats at both ends by more than `sure`."""
     return {
         i
-        for i, (rating, memo) in enumerate(ends)
-        if any(other[0] - rating > sure and other[1] - memo > sure for other in ends)
+        for i, (later, now) in enumerate(ends)
+        if any(other[0] - later > sure and other[1] - now > sure for other in ends)
     }
 
 
 @given(ends=ENDS, sure=st.sampled_from([0.0, 0.1, 0.2, 0.5]) | st.floats(0, 1e6), data=st.data())
 def test_one_walk_drops_whom_all_pairs_would_drop(ends, sure, data):
     absent = data.draw(st.sets(st.integers(0, len(ends) - 1), max_size=len(ends) - 2))
-    ledger = lists_for(len(ends))
-    ledger.rating[:], ledger.memo[:] = zip(*ends, strict=True)
+    ledger = lists_for(make_policy("rest-sure"), len(ends))
+    for i, (later, now) in enumerate(ends):
+        ledger.rating[i], ledger.arm[i][NOW] = later, now
     racing = [i for i in range(len(ends)) if i not in absent]
     ledger.racing[: len(racing)], ledger.cursor[RACERS] = racing, len(racing)
     ledger.cursor[PULLS] = 99

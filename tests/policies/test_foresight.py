@@ -1,25 +1,28 @@
-"""Foresight: its forecast and its belief by hand and by definition, and what it says of them."""
+"""Foresight: its forecast and its trust by hand and by definition, and what it says of them."""
 
+from itertools import pairwise
 from math import log
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from plays import play, rated
 from scipy import stats
 
 from latebloomer import AdaptiveRejects, Foresight
-from latebloomer.policies.adaptive_rejects import WINDOW, late_noise
-from latebloomer.policies.foresight import BELIEF, advised_power
+from latebloomer.policies.forecast_trust import TRUST
+from latebloomer.policies.foresight import advised_power
+from latebloomer.policies.late_window import WINDOW, late_noise
+from latebloomer.policies.slope_forecast import gain
 from latebloomer.session.session import Session
 from latebloomer.simulation.simulate import simulate
+from tests.helpers.played_policies import play, rated
 
 OURS = Foresight()
 
 
 def test_the_power_follows_the_budget_unless_it_is_given():
-    assert advised_power(8, 100, 100) == 1.0 and advised_power(8, 101, 100) == 1.5
+    assert advised_power(8, 100, 100) == 1.0 and advised_power(8, 125, 100) == 1.25
     assert advised_power(64, 128, 50) == pytest.approx(0.6)  # .6 log2(2)
     assert advised_power(64, 64, 50) == 0.5
     for power in (0.0, 1.0, 2.0):
@@ -28,11 +31,11 @@ def test_the_power_follows_the_budget_unless_it_is_given():
 
 
 def test_lines_are_carried_on_as_lines():
-    # Without noise the window is one reward and all that happened was forecast: belief is 1, and
+    # Without noise the window is one reward and all that happened was forecast: trust is 1, and
     # the ratings are the lines' values at the horizon.
     n = np.arange(1, 17)
     ledger = rated(OURS, [0.5 * n, 0.25 * n, np.zeros(16)], horizon=40)
-    assert ledger.pool[BELIEF] == pytest.approx(1.0) and ledger.pool[WINDOW] == 1
+    assert ledger.run[TRUST] == pytest.approx(1.0) and ledger.run[WINDOW] == 1
     assert ledger.rating == pytest.approx([20.0, 10.0, 0.0])
     # 100 is beyond four times the pulls: forecasts end at 64
     assert rated(OURS, [0.5 * n, np.zeros(16)], 100).rating == pytest.approx([32.0, 0.0])
@@ -43,11 +46,11 @@ def test_a_rating_with_two_slopes_worked_by_hand():
     # kappa_i = kappa = log 2 / log 3 = .6309 = k. With H = 32, G from c to 32 is
     # 12^k (32^(1-k) - c^(1-k)) / (1 - k).
     ledger = rated(OURS, [[*range(2, 17, 2), *range(17, 25)], [0] * 16], 32)
-    h, k = ledger.pool[WINDOW], log(2) / log(3)
+    h, k = ledger.run[WINDOW], log(2) / log(3)
     c = 16 - (h - 1) / 2
     more = 12**k * (32 ** (1 - k) - c ** (1 - k)) / (1 - k)
-    assert 0 < ledger.pool[BELIEF] < 1
-    assert ledger.rating[0] == pytest.approx(24 - (h - 1) / 2 + ledger.pool[BELIEF] * more)
+    assert 0 < ledger.run[TRUST] < 1
+    assert ledger.rating[0] == pytest.approx(24 - (h - 1) / 2 + ledger.run[TRUST] * more)
 
 
 def test_few_pulls_and_the_horizon_leave_the_rating_to_the_window():
@@ -79,7 +82,7 @@ def forecast(X, n, start, end):
     return np.where(late > 0, late * area, 0.0), late, early, step
 
 
-def believed(X, noise):
+def trusted(X, noise):
     arms, n = X.shape
     missed = moved = by_noise = still = 0.0
     for n0 in (n // 2, 5 * n // 8, 3 * n // 4):
@@ -123,9 +126,9 @@ def test_the_rating_is_its_definition(seed, arms, n, sd, share):
     ledger = rated(OURS, X, horizon)
     m = n if n < 6 else n // 2
     noise = np.mean(np.diff(X[:, -m:], 2) ** 2) / 6
-    trust = believed(X, noise) if horizon > n else 0.0
-    assert ledger.pool[BELIEF] == pytest.approx(trust, rel=1e-6, abs=1e-9)
-    h = int(ledger.pool[WINDOW])
+    trust = trusted(X, noise) if horizon > n else 0.0
+    assert ledger.run[TRUST] == pytest.approx(trust, rel=1e-6, abs=1e-9)
+    h = int(ledger.run[WINDOW])
     more = (
         forecast(X, n, n - (h - 1) / 2, min(horizon, n * (n / max(8, n // 2)) ** 2))[0]
         if trust
@@ -146,8 +149,8 @@ def test_neither_unit_nor_level_of_the_rewards_matters(seed, level, unit):
     )
     X = X + 0.01 * rng.standard_normal((5, 40))
     plain, moved = rated(OURS, X, 120), rated(OURS, unit * (level + X), 120)
-    assert moved.pool[BELIEF] == pytest.approx(plain.pool[BELIEF], abs=1e-6)
-    assert moved.pool[WINDOW] == plain.pool[WINDOW]
+    assert moved.run[TRUST] == pytest.approx(plain.run[TRUST], abs=1e-6)
+    assert moved.run[WINDOW] == plain.run[WINDOW]
     assert np.array(moved.rating) / unit - level == pytest.approx(np.array(plain.rating), abs=1e-6)
 
 
@@ -172,15 +175,15 @@ def test_a_late_bloomer_that_is_behind_is_kept_and_it_is_said_why():
         play(session, rewards, pulls=session.spent + 1)
     late, slow = session.explain("late"), session.explain("slow")
     seen, said = late.forecast, late.remark
-    assert f"explained {100 * seen.trust:.0f} %" in said and f"up to pull {seen.tested}," in said
-    assert f"forecast gain of {seen.score - seen.level:.3g} by pull {seen.at:g}" in said
+    assert f"were {100 * seen.trust:.0f} % right" in said and f"up to pull {seen.tested}," in said
+    assert f"forecast gain of {seen.score - seen.level:.4g} by pull {seen.at:g}" in said
     assert late.estimate == pytest.approx(seen.level + seen.trust * (seen.score - seen.level))
     assert slow.forecast.tested == slow.pulls  # it keeps the forecast by which it was dropped
     assert f"up to pull {slow.pulls}, so" in slow.remark and "slow was at" in slow.remark
     assert play(session, rewards).recommend().name == "late"
     assert play(Session("adaptive-rejects", 3, 200), rewards).recommend().arm == 1
     said, level = str(session.explain("late")), session.explain("late").forecast.level
-    assert "explained" in said and "late was at" in said and "forecast gain of" in said
+    assert "right about" in said and "late was at" in said and "forecast gain of" in said
     assert level == pytest.approx(rewards[0][session.pulls[0] - 1], abs=1e-3)
     assert session.explain("early").remark in str(session.explain("early"))
     losses = play(Session("foresight", names, 200, maximize=False), [1 - row for row in rewards])
@@ -201,18 +204,76 @@ def test_between_decisions_the_forecast_gain_shrinks_evenly_until_the_forecast_p
     assert gain == pytest.approx((first.score - first.level) * left / (300 - decided))
 
 
+def test_beyond_the_forecast_pull_the_estimate_is_what_was_seen():
+    n = np.arange(1, 401)
+    rewards = [n / (n + 60), 0.7 * n / (n + 2), 0.5 * n / (n + 1)]
+    session = Session(Foresight(power=5.0), ["late", "early", "flat"], 500)
+    while len(session.racing) > 2:
+        play(session, rewards, pulls=session.spent + 1)
+    ahead = session.explain("late").forecast.at
+    while session.pulls[0] < ahead + 20:
+        play(session, rewards, pulls=session.spent + 1)
+    late = session.explain("late")
+    assert late.forecast is None
+    assert late.estimate == pytest.approx(rewards[0][late.pulls - 1])  # no noise: one score
+
+
+def test_forecasts_are_tested_again_only_after_an_eighth_more_pulls(rng):
+    n = np.arange(1, 401)
+    rewards = [level * n / (n + 9 * level) for level in rng.uniform(0.3, 1, 16)]
+    session, tested = Session("foresight", 16, 1600), []
+    while not session.over:
+        play(session, rewards, pulls=session.spent + 1)
+        seen = session.explain(session.racing[0]).forecast
+        if seen is not None and seen.tested not in tested:
+            tested.append(seen.tested)
+    assert len(tested) > 4
+    assert all(8 * after >= 9 * before for before, after in pairwise(tested))
+
+
+@given(
+    st.floats(-1e-3, 1e-3) | st.sampled_from([0.0, 5e-5, -5e-5, 9.9e-5, -9.9e-5]),
+    st.floats(0, 1),
+    st.floats(0, 2),
+)
+def test_a_forecast_is_the_area_under_its_slope_also_where_it_falls_as_one_over_n(p, near, far):
+    """The area under t^-(1 + p), t from e^near on, over `far` in log t: no jump at p = 0."""
+    s = near + far * (np.arange(20_000) + 0.5) / 20_000
+    assert gain(2.0, 1.0 + p, near, far) == pytest.approx(
+        2.0 * far * np.mean(np.exp(-p * s)), rel=1e-9, abs=1e-12
+    )
+
+
+@pytest.mark.parametrize("stairs", [0.001, 0.05])
+def test_an_arm_that_repeats_its_rewards_changes_no_forecast_of_others(stairs):
+    """Also not by its slope, which is flat in the one case and steep in the other."""
+    n = np.arange(1, 201)
+    rewards = [n / (n + 40), 0.6 * n / (n + 8), 2.0 + stairs * ((n + 9) // 10)]
+
+    def forecasts(third):
+        names = ["slow", "quick", "stairs"]
+        session = Session("foresight", names, 240, horizon=120, repeats_scores=["stairs"])
+        while len(session.racing) > 2:
+            play(session, [*rewards[:2], third], pulls=session.spent + 1)
+        return session.explain("slow").forecast, session.explain("quick").forecast
+
+    seen = forecasts(rewards[2])
+    assert seen[0].trust > 0.5
+    assert seen == forecasts(2.0 + 0 * n)
+
+
 def test_where_nothing_is_believed_that_is_said(rng):
     n = np.arange(1, 201)
     peak = 1.0 - np.abs(n - 33) / 100  # decisions are at 50 and 75 pulls
     session = play(Session("foresight", 3, 200), [peak, 0.2 + 0 * n, 0.1 + 0 * n])
-    assert "explained 0 % of the change" in str(session.explain(session.recommend().arm))
+    assert "were 0 % right about the change" in str(session.explain(session.recommend().arm))
     short = play(Session("foresight", 3, 20), rng.standard_normal((3, 200)))
     assert short.explain(0).remark == ""  # nothing was forecast
 
 
 @pytest.mark.parametrize(("budget", "share"), [(300, 0.05), (400, 0.02), (600, 0.02)])
 def test_in_setting_a_it_errs_no_more_often_than_claimed(budget, share):
-    """Adaptive Rejects and R-SR err in all runs there (docs/which-policy.md)."""
+    """Adaptive Rejects and R-SR err in all runs there (docs/choose-a-policy.md)."""
     runs = 400
     found = simulate("paper-a", "auto", budget, runs, progress=False)
     wrong = round(found.rows()[0]["error"] * runs)

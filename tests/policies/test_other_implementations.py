@@ -7,11 +7,11 @@ from math import ceil, floor
 
 import numpy as np
 import pytest
-from plays import play
 
 from latebloomer import RisingSR, SuccessiveHalving
-from latebloomer.core.moves import log_bar, phase_lengths
+from latebloomer.core.phases import log_bar, phase_lengths
 from latebloomer.problems import problem
+from tests.helpers.played_policies import play
 
 NAMES = ["late", "second", "early", "weak", "slow"]
 K, T = 5, 800

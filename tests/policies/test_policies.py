@@ -10,25 +10,34 @@ import sys
 from dataclasses import dataclass
 from math import sqrt
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from plays import asked, play
 from scipy import stats
 
 import latebloomer as lb
 from latebloomer.citation import cite
-from latebloomer.core.kernel import cpu_jit
+from latebloomer.core.kernel import cpu_jit, kernel
+from latebloomer.core.ledger import ANY, OVER
+from latebloomer.core.run_memory import REWARDS, Memory
 from latebloomer.errors import ContractError, SettingError
+from latebloomer.policies.base import Policy
 from latebloomer.policies.registry import POLICIES as LISTED
 from latebloomer.policies.registry import REGISTRY, check_name, make_policy
 from latebloomer.policies.window_ratings import ByAllSamples
 from latebloomer.problems import problem
-from latebloomer.session.policy_contract import check_policy, played, rising_rewards
+from latebloomer.session.policy_checks import (
+    check_policy,
+    played,
+    policy_checks,
+    rising_rewards,
+)
 from latebloomer.session.session import Session
 from latebloomer.theory import rising_sr_bounds as rising_sr
+from tests.helpers.played_policies import asked, play
 
 POLICIES = [policy for kind in REGISTRY.values() for policy in kind.examples()]
 COMPILED = cpu_jit()
@@ -43,14 +52,115 @@ compiled_policies = pytest.mark.parametrize(
 )
 
 
-@policies
-def test_the_contract_is_kept(policy):
-    assert len(check_policy(policy, compiled=False)) == 5
+@pytest.mark.parametrize(
+    ("policy", "check"),
+    [
+        pytest.param(policy, check, id=f"{policy!r}-{check.name}")
+        for policy in POLICIES
+        for check in policy_checks(policy)
+        if check.name != "compiled_picks"
+    ],
+)
+def test_the_contract_is_kept(policy, check):
+    check.run(policy, 0)
+
+
+def test_each_promise_of_a_policy_is_a_check_with_a_name():
+    usual = ["plan_fits", "horizon_holds", "replay_is_equal", "pickle_continues", "any_order"]
+    usual += ["replan_keeps_cells", "share_is_rated", "compiled_picks"]
+    assert [check.name for check in policy_checks(lb.Foresight())] == usual
+    assert check_policy(lb.RisingSR()) == [*usual, "redrawn_picks"]
+
+
+def broken_checks(policy):
+    """The names of the checks that a policy breaks, with what they say."""
+    with pytest.raises(ContractError) as error:
+        check_policy(policy)
+    _, *broken = str(error.value).split("\n- ")
+    return dict(line.split(": ", 1) for line in broken)
+
+
+@dataclass(frozen=True)
+class ReadsRows(ByAllSamples):
+    """The mean of all rewards, by the sum in an arm's row: right in a session and compiled."""
+
+    name: ClassVar[str] = "reads-rows"
+
+    def levels(self, arms, budget, horizon):
+        return [(arms, budget // (2 * arms)), (1, budget // 2)]
+
+    def smallest_budget(self, arms):
+        return 2 * arms, "one pull of each arm with half of the budget"
+
+    @kernel
+    def rating(self, ledger, i, horizon):
+        return ledger.S[i][2 * ledger.n[i]] / ledger.n[i]
+
+
+def test_a_policy_that_reads_the_rows_of_the_ledger_fails_where_a_gpu_redraws_them():
+    broken = broken_checks(ReadsRows())
+    assert list(broken) == ["redrawn_picks"]
+    assert "a GPU, which draws past rewards again," in broken["redrawn_picks"]
+
+
+@dataclass(frozen=True)
+class Stays(Policy):
+    """Chooses the arm with the lowest reward once, notes that in a cell, and stays with it."""
+
+    name: ClassVar[str] = "stays"
+    memory: ClassVar[Memory] = Memory(REWARDS, arm=("chosen",), kept=("chosen",))
+
+    def levels(self, arms, budget, horizon):
+        return [(arms, 1), (ANY, horizon)]
+
+    @kernel
+    def rating(self, ledger, i, horizon):
+        return ledger.last[i]
+
+    @kernel
+    def pick(self, ledger, pulled, horizon, seed, run):
+        lowest = 0
+        for i in range(len(ledger.n)):
+            if ledger.arm[i][0] == 1.0:
+                return i if ledger.n[i] < horizon else OVER
+            if ledger.last[i] < ledger.last[lowest]:
+                lowest = i
+        ledger.arm[lowest][0] = 1.0
+        return lowest
+
+
+@dataclass(frozen=True)
+class Forgets(Stays):
+    """The same, but the choice does not survive a new plan."""
+
+    name: ClassVar[str] = "forgets"
+    memory: ClassVar[Memory] = Memory(REWARDS, arm=("chosen",))
+
+
+def test_a_cell_that_rewards_do_not_determine_must_be_kept_by_a_new_plan():
+    assert "replan_keeps_cells" in check_policy(Stays())
+    broken = broken_checks(Forgets())
+    assert list(broken) == ["replan_keeps_cells"]
+    assert "in the `kept` of its memory" in broken["replan_keeps_cells"]
+
+
+def test_a_setting_with_the_name_of_a_method_of_the_contract_is_an_error():
+    body = {"__annotations__": {"plan": float}, "plan": 0.5}
+    with pytest.raises(ContractError, match=r"Mine\.plan is a setting, but Policy\.plan is a"):
+        type("Mine", (Policy,), body)
+
+
+def test_cells_have_names_of_their_own():
+    with pytest.raises(ContractError, match="names a cell twice"):
+        Memory(REWARDS, run=("trust", "trust"))
+    with pytest.raises(ContractError, match="'turn', which is not a cell of an arm"):
+        Memory(REWARDS, arm=("state",), kept=("turn",))
 
 
 @compiled_policies
-def test_compiled_code_keeps_the_contract_and_pulls_the_same_arms(policy, rng):
-    assert len(check_policy(policy, compiled=True)) == 10
+def test_compiled_code_pulls_the_same_arms(policy, rng):
+    (compiled,) = (check for check in policy_checks(policy) if check.name == "compiled_picks")
+    compiled.run(policy, 0)
     cases = [(2, 90, 90), (5, 400, 400), (5, 400, 37), (20, 700, 700), (40, 900, 2000)]
     for arms, budget, horizon in cases:
         rewards = rising_rewards(rng, arms, max(budget, horizon))
@@ -61,19 +171,21 @@ def test_compiled_code_keeps_the_contract_and_pulls_the_same_arms(policy, rng):
         assert arm == session.recommend().arm
 
 
-PULL = """
-from latebloomer.core.kernel import cpu_jit
-from latebloomer.core.moves import arrays_for, game_of, moves_of
-from latebloomer.core.ledger import observe
+RUN = """
+from latebloomer import simulate
+from latebloomer.problems import Problem
 
-def pull(policy):
-    game, ledger = game_of(policy, 2, 8, 8, 0, compiled=True), arrays_for(policy, 2, 8)
-    moves_of(type(policy), observe, cpu_jit())(game, ledger, 1, 0.5)
-    assert ledger.rating.tolist() == [0.0, 0.5]
+def run(policy, noise):
+    curves = Problem([[0.2] * 20, [0.8] * 20], noise=noise)
+    found = simulate(curves, policy, [8, 16], 2, method="pulls", progress=False)
+    assert [cell.errors for cell in found.cells] == [0, 0]
 """
 OWN = """
 from dataclasses import dataclass
+from latebloomer.core.kernel import kernel
+from latebloomer.core.random import uniform
 from latebloomer.policies.window_ratings import ByAllSamples
+from latebloomer.problems import Noise
 
 @dataclass(frozen=True)
 class Own(ByAllSamples):
@@ -81,20 +193,69 @@ class Own(ByAllSamples):
 
     def levels(self, arms, budget, horizon):
         return [(arms, budget // arms)]
+
+@dataclass(frozen=True)
+class Uniform(Noise):
+    wide: float = 0.1
+
+    @kernel
+    def reward(self, mean, seed, run, arm, pull):
+        return mean + self.wide * (uniform(seed, run, arm, pull) - 0.5)
+"""
+MINE = """
+import sys
+sys.path.append({folder!r})
+import own
+run(own.Own(), own.Uniform())
+"""
+THEIRS = """
+from latebloomer.problems import Residuals
+run("rr", Residuals([-0.1, 0.1]))
 """
 
 
-def test_a_policy_of_one_process_does_not_spoil_the_compiled_code_of_another(tmp_path):
-    """numba's cache names types by module; a policy that others lack must not stand in theirs."""
+def test_what_one_process_defines_does_not_spoil_the_compiled_code_of_another(tmp_path):
+    """numba's cache names types by module: what others lack must not stand in shared files."""
     (tmp_path / "own.py").write_text(OWN)
-    mine = f"{PULL}\nimport sys\nsys.path.append({str(tmp_path)!r})\nimport own\npull(own.Own())"
-    theirs = f"{PULL}\nfrom latebloomer import RoundRobin\npull(RoundRobin())"
     cache = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
-    for code in (mine, theirs):
+    for code in (RUN + MINE.format(folder=str(tmp_path)), RUN + THEIRS):
         ran = subprocess.run(
             [sys.executable, "-c", code], capture_output=True, text=True, env=cache
         )
         assert ran.returncode == 0, ran.stderr
+
+
+def test_a_policy_derived_from_another_has_the_settings_of_both():
+    """The parent was used before, so its numbers exist."""
+    lb.Session(lb.AdaptiveRejects(), 2, 20)
+
+    @dataclass(frozen=True)
+    class Pessimist(lb.AdaptiveRejects):
+        doubt: float = 5.0
+
+        @kernel
+        def final_rating(self, ledger, i, budget, horizon):
+            return ledger.rating[i] - self.doubt
+
+    session = lb.Session(Pessimist(), 2, 20)
+    session.tell(session.ask(), 0.5)
+    assert Pessimist.Numbers._fields == ("power", "shortest", "doubt")
+    assert session.recommend().arm == 0
+
+
+def test_a_number_that_a_parent_does_not_hand_on_is_an_error_that_names_it():
+    @dataclass(frozen=True)
+    class Generous(lb.RisingSR):
+        bonus: float = 5.0
+
+        @kernel
+        def rating(self, ledger, i, horizon):
+            return self.bonus
+
+    text = "Generous.rating reads self.bonus, but .* ByWindow.settings returns: window. Let Gen"
+    for call in (lb.Session, lambda *words: lb.simulate("paper-a", words[:1], 200, runs=2)):
+        with pytest.raises(ContractError, match=text):
+            call(Generous(), 2, 20)
 
 
 BAD = """
@@ -160,7 +321,7 @@ def test_rising_sr_errs_no_more_often_than_its_bound(rng):
     # Stationary arms keep Eq. (timeBudgetLBSR2); gaps .3 and .5, sigma .3, T = 600.
     # H_2 = max(2/.09, 3/.25) = 22.2; the bound is 3 exp(-.25/(8 .09) 597/(4/3 22.2)) = .0027.
     mean, noise, budget, runs = np.array([0.2, 0.4, 0.7]), 0.3, 600, 4000
-    claim = rising_sr.error_bound(mean.max() - mean, budget, noise, window=0.25)
+    claim = rising_sr.error_right_side(mean.max() - mean, budget, noise, window=0.25)
     assert claim == pytest.approx(0.0027, abs=1e-4)
     like, wrong = Session(lb.RisingSR(), 3, budget), 0
     for _ in range(runs):
@@ -186,10 +347,17 @@ def test_rising_ucbe_picks_by_bounds_worked_by_hand():
 
 
 def test_rising_ucbe_estimates_the_noise_it_is_not_told(rng):
+    """What its bounds are above its estimates is the noise times a known bonus."""
     rewards = rising_rewards(rng, 5, 3000)  # noise .02; the curves bend little in three pulls
-    session = play(lb.RisingUCBE(), rewards, 3000)
-    # The estimate's relative sd from about 2990 differences is sqrt(3.9/2990)/2 = .018.
-    assert session._play.ledger.pool[2] == pytest.approx(0.02, rel=4.9 * 0.018)
+    session = play(lb.RisingUCBE(exploration=8.0), rewards, 3000)
+    bounds = Session(lb.RisingUCBE(exploration=8.0, recommend="bound"), 5, 3000)
+    bounds = bounds.replay(session.history).recommend().estimates
+    for arm, n in enumerate(session.pulls):
+        h = n // 4
+        above = bounds[arm] - session.recommend().estimates[arm]
+        noise = above / ((3000 - n + h - 1) * sqrt(8.0 / h**3))
+        # The estimate's relative sd from about 2990 differences is sqrt(3.9/2990)/2 = .018.
+        assert noise == pytest.approx(0.02, rel=4.9 * 0.018)
 
 
 def test_rising_ucbe_finds_the_late_bloomer_of_setting_a(rng):
@@ -229,12 +397,18 @@ def test_prob_one_draws_ranks_like_one_over_rank(seed):
     assert test.pvalue > 1e-6
 
 
-def test_prob_one_weighs_rewards_by_their_probability():
-    session = Session(lb.ProbOne(), 3, 10)
-    arm = session.ask()
-    rank = session._play.ledger.work[:3].index(arm) + 1
-    session.tell(arm, 0.6)
-    assert session.recommend().estimates[arm] == pytest.approx(0.6 * rank * 11 / 6)
+def test_prob_one_weighs_rewards_by_their_probability(seed):
+    """The first draw of three arms has probability 6/11, 3/11 or 2/11, and such a weight."""
+    weights = []
+    for own in range(seed, seed + 400):
+        session = Session(lb.ProbOne(), 3, 10, seed=own)
+        arm = session.ask()
+        session.tell(arm, 0.6)
+        weights.append(session.recommend().estimates[arm] / 0.6)
+    shares = np.array([6, 3, 2]) / 11
+    counts = [sum(weight == pytest.approx(1 / p) for weight in weights) for p in shares]
+    assert sum(counts) == 400
+    assert stats.chisquare(counts, 400 * shares).pvalue > 1e-6
 
 
 def test_a_power_law_is_predicted_exactly_at_any_pull():
@@ -263,9 +437,11 @@ def test_the_confidence_width_of_cella_worked_by_hand():
     # L = log(10 * 5 * 10^6) = 17.7275; 250 (1.77275 + sqrt(1.77275)) = 776.05
     from latebloomer.policies.power_law import confidence_width
 
-    rule = lb.RestSure().settings(5, 1000, 1000)
-    assert rule.scale == pytest.approx(250)
-    assert confidence_width(rule, 10) == pytest.approx(250 * (1.77275 + sqrt(1.77275)), rel=1e-5)
+    settings = lb.RestSure().settings(5, 1000, 1000)
+    assert settings.scale == pytest.approx(250)
+    assert confidence_width(settings, 10) == pytest.approx(
+        250 * (1.77275 + sqrt(1.77275)), rel=1e-5
+    )
 
 
 def test_rest_sure_drops_an_arm_that_is_beaten_all_the_way():

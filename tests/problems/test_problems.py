@@ -60,10 +60,10 @@ def test_imdb_holds_the_seven_recorded_curves():
 
 def test_imdb_says_what_to_set_and_where_to_find_it(monkeypatch, tmp_path):
     monkeypatch.delenv(DATA, raising=False)
-    with pytest.raises(CurveError, match=f"{DATA} is not set: .*2b49e82.*imdb_curves.npz"):
+    with pytest.raises(CurveError, match=f"{DATA} is not set: type .*2b49e82.*set {DATA}=FOLDER"):
         problem("imdb")
     monkeypatch.setenv(DATA, str(tmp_path))
-    told = r"there is no .*imdb_curves.npz: .latebloomer download imdb"
+    told = r"there is no .*imdb_curves.npz: type .latebloomer download imdb"
     with pytest.raises(CurveError, match=told):
         problem("imdb")
     (tmp_path / IMDB_FILE).parent.mkdir()
@@ -178,7 +178,7 @@ REFUSED = [
         ("paper-a:noise=bernouli", "no noise is called 'bernouli'; did you mean 'bernoulli'"),
         ("gone.csv:K=3", r"no setting of gone.csv is called 'K'"),
     ]),
-    (CurveError, lambda: Problem([Stationary(0.5), lambda n: 1.0]).means(5),
+    (CurveError, lambda: Problem([Stationary(0.5), lambda n: [1.0, 2.0]]).means(5),
      "'arm 1' must return one finite mean for each pull"),
     (CurveError, lambda: Problem([Stationary(0.5), lambda n: n / 0.0 * 0]).means(5), "one finite"),
     (CurveError, lambda: problem("gone.csv"), r"gone.csv: there is no such file"),

@@ -3,12 +3,13 @@
 import re
 
 import pytest
-from toys import curve, rows
 
 from latebloomer import LocalRunner, race, read_verdict, resume
 from latebloomer.errors import BudgetError, LearnerError, SettingError
-from latebloomer.racing.runners.runner_contract import Rising
+from latebloomer.racing.checks.check_runner import Rising
 from latebloomer.session.events import Extended, Joined, Restored
+from tests.helpers.journals import rows
+from tests.helpers.learners import curve
 
 
 def of(best, slow):
@@ -98,6 +99,14 @@ def test_the_horizon_moves_where_it_is_given_and_the_verdict_says_what_is_not_cl
     assert "After an extension only the certificate still applies" in warning
 
 
+def test_an_extension_that_the_horizon_blocks_says_which_horizon_to_pass(path):
+    race(LEARNERS, 80, horizon=20, journal=path, progress=False)  # all four to the end
+    more = resume(path, LEARNERS, budget=600, progress=False)
+    assert more.spent == 80
+    assert more.reason.endswith(", because the horizon is still 20: pass horizon=600")
+    assert resume(path, LEARNERS, budget=600, horizon=600, progress=False).spent > 500
+
+
 def test_the_same_call_again_only_resumes(path, cut):
     run(path)
     cut(20, lambda: resume(path, LEARNERS, budget=150, add=NEW, progress=False))
@@ -181,6 +190,10 @@ BAD = [
     ({"budget": 90, "add": {"": of(1, 1)}}, SettingError, "named by text"),
     ({"budget": 90, "add": [1]}, SettingError, "add must be a dict"),
     ({"add": NEW}, SettingError, "also needs a larger budget, which pays for it"),
+    ({"revive": "no"}, SettingError, "revive='no', but revive must be True or False"),
+    ({"revive": False}, SettingError, "revive=False says how to extend a race, but this call"),
+    ({"full_steps": 7}, SettingError, "full_steps=7 says how to extend a race, but this call"),
+    ({"budget": 90, "full_steps": 7}, SettingError, "a pull of this race is one step: omit it"),
 ]
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from latebloomer import Session, race
 from latebloomer.policies.registry import REGISTRY
-from latebloomer.racing.verdict.history import BENDS_UP, FALLS, check_curves
+from latebloomer.theory.curve_tests import BENDS_UP, FALLS, check_curves
 
 
 def loss(best, speed, rise=0.0, noise=0.01):
@@ -40,7 +40,7 @@ def test_every_number_of_a_verdict_is_a_loss(policy, tmp_path):
         assert arm.lower < arm.score and arm.lower < 2.1
     text = verdict.details()
     assert not re.search(r"(?<![\w.e])-\d", text)  # nothing is negative here but rewards
-    assert "rise and are concave" not in text and "never fall" not in text
+    assert "rise and flatten" not in text and "never fall" not in text
     assert "losses that never rise" in text
     page = verdict.report(tmp_path / "race.html").read_text()
     assert "rise and are concave" not in page and "fall and are convex" in page
@@ -70,10 +70,10 @@ def test_what_a_certificate_says_is_in_losses():
         n = session.pulls_of(arm) + 1
         session.tell(arm, 2 - (0.9, 0.4)[arm] * n / (n + 3))
     said = session.certificate().missing(1)
-    numbers = re.search(r"reach ([\d.]+) .*pulls, while arm 1 is only guaranteed ([\d.]+)", said)
+    numbers = re.search(r"could reach ([\d.]+) at .*pulls, and arm 1 has at most ([\d.]+)", said)
     reach, sure = map(float, numbers.groups())
     assert reach < sure < 2
-    assert "if curves fall and are convex" in said
+    assert "if curves fall and flatten" in said
 
 
 def test_findings_of_losses_speak_of_losses(rng):

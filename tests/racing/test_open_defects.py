@@ -6,11 +6,13 @@ import os
 import threading
 
 import pytest
-from toys import Counter, curve, quiet, rows
 
 from latebloomer import LocalRunner, resume
 from latebloomer.racing import run_race
 from latebloomer.session.events import ScoreReported
+from tests.helpers.journals import rows
+from tests.helpers.learners import Counter, curve
+from tests.helpers.races import quiet
 
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 
@@ -100,15 +102,15 @@ def test_races_leave_no_thread_file_or_process_behind(tmp_path):
 
 
 def test_a_race_that_appears_while_another_is_started_is_resumed(path, monkeypatch):
-    looked = run_race.asked.holds_race
+    looked = run_race.holds_race
 
     def looked_just_before_the_other_began(journal):
-        monkeypatch.setattr(run_race.asked, "holds_race", looked)
+        monkeypatch.setattr(run_race, "holds_race", looked)
         found = looked(journal)
         quiet(GOOD, 20, journal=path)
         return found
 
-    monkeypatch.setattr(run_race.asked, "holds_race", looked_just_before_the_other_began)
+    monkeypatch.setattr(run_race, "holds_race", looked_just_before_the_other_began)
     verdict = quiet(GOOD, 20, journal=path, if_exists="resume")
     assert verdict.spent == 20
 

@@ -1,19 +1,22 @@
 """Races from end to end: what a user calls and gets."""
 
+import inspect
 import os
 import pickle
 import random
 import signal
 import threading
+from functools import partial, wraps
 from itertools import count, pairwise, repeat
 
 import pytest
-from toys import FIVE, TWO, Counter, curve, quiet
 
 from latebloomer import LocalRunner, RisingSR, errors, race, read_verdict, resume
 from latebloomer.errors import BudgetError, SettingError, UnknownName
-from latebloomer.racing.learner import seed_of
-from latebloomer.racing.runners.contract import recorded_runner
+from latebloomer.racing.learners.entries import seed_of
+from latebloomer.racing.runners.runner_names import recorded_runner
+from tests.helpers.learners import FIVE, TWO, Counter, curve
+from tests.helpers.races import quiet
 
 
 def test_the_winner_comes_out_trained():
@@ -28,7 +31,8 @@ def test_the_winner_comes_out_trained():
 def test_a_late_bloomer_is_named_as_one():
     verdict = quiet(FIVE, 1200)
     assert verdict.name == "late" and verdict.late_bloomer and verdict.half_time != "late"
-    assert f"Late bloomer: {verdict.half_time} led at half-time." in verdict.sentence
+    said = f"{verdict.name} is a late bloomer: {verdict.half_time} still led at half-time."
+    assert said in verdict.sentence
 
 
 def test_a_function_with_a_seed_is_given_one_by_its_name():
@@ -44,6 +48,22 @@ def test_a_function_with_a_seed_is_given_one_by_its_name():
     names = ["a", "b", "c"]
     quiet({name: make(name) for name in reversed(names)}, 30, seed=7)
     assert seen == {name: seed_of(7, name) for name in names} and len(set(seen.values())) == 3
+
+
+def test_a_seed_that_a_function_is_bound_to_stays():
+    seen = []
+
+    def net(seed):
+        seen.append(seed)
+        yield from repeat(0.5)
+
+    @wraps(net)
+    def wrapped(seed):
+        return net(seed)
+
+    bound = [partial(net, seed=1), partial(partial(net, seed=9), seed=2), partial(wrapped, seed=3)]
+    quiet({name: one for name, one in zip("abc", bound, strict=True)}, 30, seed=7)
+    assert seen == [1, 2, 3]
 
 
 @pytest.fixture
@@ -88,11 +108,20 @@ def test_a_plot_of_many_learners_is_readable(pyplot, kind, size):
 
 def test_the_title_of_a_plot_fits_its_figure(pyplot):
     verdict = quiet({f"rising {name} curve": make for name, make in FIVE.items()}, 400)
-    assert " Late bloomer: " in verdict.sentence  # the longest there is
+    assert " is a late bloomer: " in verdict.sentence  # the longest there is
     figure = verdict.plot()
     figure.canvas.draw()
     title = figure.axes[0].title.get_window_extent()
     assert figure.bbox.x0 <= title.x0 and title.x1 <= figure.bbox.x1
+
+
+def test_the_axis_of_a_plot_names_only_what_is_drawn(pyplot):
+    flat = quiet({"a": partial(repeat, 1), "b": partial(repeat, 2)}, 40)
+    assert flat.plot().axes[0].get_xlabel() == "pulls"
+    rising = quiet(FIVE, 400)
+    assert "dotted: " in rising.plot().axes[0].get_xlabel()
+    shares = quiet(FIVE, trainings=2, full_steps=40)
+    assert "are a full training" in shares.plot().axes[0].get_xlabel()
 
 
 class Exits(Counter):
@@ -238,6 +267,19 @@ BAD_SETTINGS = [
     ({"budget": 20, "policy": "r-usr"}, UnknownName, "did you mean"),
     ({"budget": 20, "runner": "cloud"}, SettingError, "'ray' or a Runner"),
     ({"budget": 60, "score_range": (1, 0)}, SettingError, "score_range"),
+    ({"budget": 60, "maximize": "minimize"}, SettingError, "maximize must be True if higher"),
+    ({"budget": 60, "maximize": None}, SettingError, "or False if scores are losses"),
+    ({"budget": 60, "horizon": True}, SettingError, "horizon=True, but horizon must be a whole"),
+    ({"budget": 60, "watch": "no"}, SettingError, "watch='no', but watch must be True or False"),
+    ({"budget": 60, "progress": "no"}, SettingError, "progress must be True or False"),
+    ({"budget": 60, "seed": True}, SettingError, "seed=True, but seed must be an integer"),
+    ({"budget": 60, "seed": 2**63}, SettingError, "but seed must be below 2.63: a journal"),
+    ({"budget": 60, "min_pulls": 1.5}, SettingError, "min_pulls=1.5, but min_pulls must be a wh"),
+    ({"budget": [60]}, SettingError, r"budget=\[60\], but budget must be a whole number"),
+    ({"budget": 10**30}, SettingError, "budget has 100 bits, but budget must be at most 2.53"),
+    ({"budget": 60, "winner_share": "x"}, SettingError, "winner_share must be a number"),
+    ({"budget": True}, SettingError, "budget=True, but budget must be a whole number"),
+    ({"seconds": True}, SettingError, "seconds=True, but seconds must be a number"),
     ({"budget": 60, "score_range": (0,)}, SettingError, "score_range"),
     ({"budget": 60, "score_range": "accuracy"}, SettingError, "score_range"),
 ]
@@ -455,20 +497,58 @@ def test_a_range_of_scores_bounds_what_is_said_of_a_learner(path):
     assert any(arm.upper > 1 for arm in quiet(learners, 60, horizon=500).learners)
 
 
+def test_messages_of_learners_get_no_second_full_stop():
+    def missing():
+        yield 0.5
+        raise FileNotFoundError("No such file.")
+
+    text = quiet({"missing": missing, "a": curve(4, 0.5), "b": curve(4, 0.4)}, 30).details()
+    assert text.count("FileNotFoundError: No such file.") == 1 and ".." not in text
+
+
+def test_the_printed_verdict_has_each_reason_of_failures_once():
+    def broken(text):
+        def learner():
+            yield 0.5
+            raise ValueError(text)
+
+        return learner
+
+    learners = {"x": broken("text in column 3"), "y": broken("text in column 3")}
+    learners |= {"z": broken("no memory"), "a": curve(4, 0.5), "b": curve(4, 0.4)}
+    verdict = quiet(learners, 30)
+    for text in (str(verdict), verdict.details()):
+        assert "x, y failed: pull 2 failed twice: ValueError: text in column 3." in text
+        assert "z failed: pull 2 failed twice: ValueError: no memory." in text
+        assert text.count("text in column 3") == text.count("no memory") == 1
+    assert "warning" not in str(verdict)  # nothing that is not shown
+
+
+@pytest.mark.parametrize(
+    ("wrong", "meant"), [("verbose", "progress"), ("learnerz", "learners"), ("seed_", "seed")]
+)
+def test_an_argument_that_race_does_not_have_names_the_one_that_is_meant(wrong, meant):
+    with pytest.raises(TypeError, match=f"no argument '{wrong}'; did you mean '{meant}'"):
+        race(TWO, 30, **{wrong: True})
+    assert "trainings" in inspect.signature(race).parameters
+
+
 def test_a_certificate_does_not_open_the_verdict():
     def noisy(seed):
         rng = random.Random(seed)
         return (rng.gauss(0.5, 0.1) for _ in range(1000))
 
     text = str(quiet({"a": noisy, "b": noisy}, 60)).splitlines()
-    (place,) = [k for k, line in enumerate(text) if "certified" in line]
-    assert place > 3 and text[place].startswith("Not certified: ")
+    (place,) = [k for k, line in enumerate(text) if "no proof" in line]
+    assert place > 3 and text[place].startswith(
+        "There is no proof at this budget, as usual for short races: "
+    )
     assert len(text) <= 12
 
 
 def test_identical_learners_are_called_a_tie():
     verdict = quiet({"a": curve(5, 1.0), "b": curve(5, 1.0)}, 40)
-    assert verdict.certificate == "a tie: a and b have the same estimate"
+    assert verdict.certificate == "there is a tie: a and b have the same estimate"
 
 
 def test_curves_that_contradict_the_assumptions_get_no_number():

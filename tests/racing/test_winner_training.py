@@ -7,26 +7,28 @@ from dataclasses import replace
 from decimal import Decimal
 
 import pytest
-import toys
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
-from toys import FIVE, Counter, curve, rows
 
 from latebloomer import LocalRunner, race, read_verdict, resume
 from latebloomer.errors import BudgetError, JournalMismatch, LearnerError, SettingError, TellError
 from latebloomer.page.race_html import race_html
 from latebloomer.policies.registry import REGISTRY, label_of, make_policy
-from latebloomer.racing import progress as progress_module
+from latebloomer.racing.displays import display
+from latebloomer.racing.displays.live_table import LiveTable
 from latebloomer.racing.journal import files
-from latebloomer.racing.progress import Progress, table
 from latebloomer.racing.race_state import RaceState
 from latebloomer.racing.settings import Settings
-from latebloomer.racing.verdict.pictures import page_data
+from latebloomer.racing.verdict.page_data import page_data
 from latebloomer.session import events
 from latebloomer.session.checked_inputs import set_aside
 from latebloomer.session.events import WinnerSelected
 from latebloomer.session.session import Session
+from latebloomer.session.session_state import Stage
+from tests.helpers import races
+from tests.helpers.journals import rows
+from tests.helpers.learners import FIVE, Counter, curve
 
 ALL = ["auto", *(label_of(kind.examples()[0]) for kind in REGISTRY.values())]
 KINDS = ("auto", "r-sr", "r-ucbe", "rest-sure", "sh", "asha")  # one of each; the others are slow
@@ -80,7 +82,7 @@ def test_the_policy_has_what_is_not_kept_and_the_winner_all_the_rest(policy, bud
     session = play(Session(policy, ARMS, budget, winner_share=share))
     before, verdict = session.pulls, session.recommend()
     assert session.spent <= session.deciding_budget == budget - set_aside(budget, share)
-    assert session.selection_pending and session.horizon == budget
+    assert session.stage is Stage.SELECTING and session.horizon == budget
     session.apply(WinnerSelected(verdict.arm, session.budget))
     left = budget - sum(before)
     assert session.ask_phase(3) == ({verdict.arm: left} if left else {})
@@ -152,7 +154,7 @@ def page(verdict):
 
 
 def quiet(budget=600, learners=FIVE, **settings):
-    return toys.quiet(learners, budget, **settings)
+    return races.quiet(learners, budget, **settings)
 
 
 def changes(path):
@@ -288,10 +290,10 @@ def test_a_naming_that_the_rule_would_not_make_is_refused(tmp_path, path):
 def test_the_lines_say_who_is_trained_on(capfd, monkeypatch):
     race(FIVE, 600, winner_share=0.4, journal=None)
     said = capfd.readouterr().err
-    assert ", then the winner for 240 more pulls.\n" in said
+    assert ", the winner for 240 more pulls.\n" in said
     assert ": selected with estimate " in said
     assert ", trained further with the remaining 240 pulls" in said
-    monkeypatch.setattr(progress_module, "EVERY", 0.0)
+    monkeypatch.setattr(display, "EVERY", 0.0)
     race(FIVE, 600, winner_share=0.4, journal=None)
     assert " is selected and trained further, with score " in capfd.readouterr().err
 
@@ -301,11 +303,10 @@ def test_the_table_says_who_is_trained_on():
     state = RaceState(events.Created("race", settings.as_dict(), tuple("abcde")))
     session = play(state.session)
     state.apply(WinnerSelected(session.recommend().arm, session.budget))
-    progress = Progress(state, True)
-    progress.mode = "live"
+    progress = LiveTable(state)
     with progress.shown():
         console = Console(file=io.StringIO(), width=100)
-        console.print(table(progress, console.size))
+        console.print(progress.table(console.size))
     shown = console.file.getvalue()
     name = session.names[session.winner]
     assert f"pull 60 of 100 · training {name} further · " in shown

@@ -6,12 +6,13 @@ from itertools import combinations_with_replacement
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sessions import ARMS, SPECS, STOPPING, play, policies, reward
 
 from latebloomer import UCBE
 from latebloomer.errors import LatebloomerError, SettingError, TellError
 from latebloomer.session import events
 from latebloomer.session.session import Session
+from latebloomer.session.session_state import Stage
+from tests.helpers.played_sessions import ARMS, SPECS, STOPPING, play, policies, reward
 
 BUDGET = 60
 LEAVING = (events.FAILED, events.FINISHED)
@@ -102,7 +103,7 @@ def test_a_race_that_was_stopped_or_delivered_goes_on():
     named.apply(events.Extended(120, 90, 60))
     assert named.winner is None
     play(named)
-    assert named.selection_pending and named.spent <= 90
+    assert named.stage is Stage.SELECTING and named.spent <= 90
     named.apply(events.WinnerSelected(named.best_arm, 120))
     assert play(named).over and named.spent <= 120
 

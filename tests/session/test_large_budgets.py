@@ -47,8 +47,8 @@ def test_a_fit_goes_no_further_than_half_of_the_budget():
     # the first min(10 // 2, horizon) rewards all the same.
     session = played(ExploreThenCommit(width_scale=0.0), budget=12, pulls=10)
     assert max(session.pulls) > 5
-    rule = ExploreThenCommit().settings(3, 12, 12)
-    assert rule.longest == 6 and rule.powers.last == 6
+    settings = ExploreThenCommit().settings(3, 12, 12)
+    assert settings.longest == 6 and settings.powers.last == 6
 
 
 def test_more_arms_than_memory_holds_are_refused_in_words():

@@ -1,11 +1,11 @@
 """Sessions whose arms leave and whose budgets move."""
 
 import pytest
-from sessions import ARMS, STOPPING, play, policies
 
 from latebloomer.errors import TellError
 from latebloomer.session import events
 from latebloomer.session.session import Session
+from tests.helpers.played_sessions import ARMS, STOPPING, play, policies
 
 BUDGET = 120
 

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 import latebloomer as lb
 from latebloomer import errors
 from latebloomer.policies.registry import REGISTRY, label_of
+from latebloomer.session.arm_views import LearnerView, ranked
 from latebloomer.session.session import Session
 
 # Every policy, with settings under which its rule has something to do: a narrow width, so that the
@@ -124,6 +125,13 @@ BAD_GAME = [
     ({"budget": 0}, "budget=0, but budget must be at least 1"),
     ({"budget": 10**400}, "budget must be at most 2^53"),
     ({"horizon": 0}, "horizon=0, but horizon must be at least 1"),
+    ({"budget": True}, "budget=True, but budget must be a whole number"),
+    ({"horizon": True}, "horizon=True, but horizon must be a whole number"),
+    ({"seed": True}, "seed=True, but seed must be an integer in [0, 2^64)"),
+    ({"maximize": "minimize"}, "maximize='minimize', but maximize must be True if higher scores"),
+    ({"maximize": None}, "maximize=None, but maximize must be True"),
+    ({"maximize": []}, "maximize=[], but maximize must be True"),
+    ({"maximize": 0}, "or False if scores are losses"),
     ({"seed": -1}, "seed=-1, but seed must be an integer in [0, 2^64)"),
     ({"seed": 2**64}, "but seed must be an integer in [0, 2^64)"),
     ({"policy": 3}, "policy=3 must be a Policy or a name"),
@@ -178,6 +186,9 @@ BAD_REWARDS = [
     *(nan, inf, -inf, 1e300, -1e101, 10**400, Fraction(10**400), np.float64("nan")),
     *(None, "0.5", "x", b"1", 1j, np.complex128(1 + 2j), np.complex64(1), [0.5], (1,), {}),
     *(object(), np.array([0.5, 0.6]), np.array([])),
+    *(True, False, np.True_, np.array(True), np.array([True])),
+    *(np.str_("0.5"), np.array("0.5"), np.array(b"1"), np.bytes_(b"1")),
+    *(np.array("0.5", dtype=object), np.array(True, dtype=object), np.array(1j)),
 ]
 BAD_ARMS = [4, -1, 10**30, True, False, np.bool_(True), 1.0, None, "z", "", b"a", [0], (0,), 1j]
 
@@ -193,7 +204,7 @@ def test_what_is_no_finite_real_number_or_no_arm_is_refused():
 
 
 GOOD_REWARDS = [
-    *(1, 0, -3, True, 1e100, -0.0, 5e-324, Fraction(1, 3), Decimal("0.1")),
+    *(1, 0, -3, 1e100, -0.0, 5e-324, Fraction(1, 3), Decimal("0.1")),
     *(np.float64(0.25), np.float32(0.1), np.int64(7), np.uint8(7), np.array(0.5)),
 ]
 
@@ -481,7 +492,8 @@ def test_drops_are_explained_by_the_numbers_that_decided_them(policy, window, rn
     play(session, lambda arm, n: float(curves[arm, n - 1]))
     drops, winner = rejects(curves, 200, window)
     assert session.recommend().arm == winner
-    assert [row.arm for row in session.standings()] == [winner, *(d[0] for d in reversed(drops))]
+    by_estimate = sorted(drops, key=lambda drop: -drop[1])
+    assert [row.arm for row in session.standings()] == [winner, *(d[0] for d in by_estimate)]
     for arm, mean, pulls, rival, rival_mean in drops:
         why = session.explain(arm)
         assert (why.state, why.left_at, why.decision.rival) == ("dropped", pulls, str(rival))
@@ -490,11 +502,11 @@ def test_drops_are_explained_by_the_numbers_that_decided_them(policy, window, rn
         assert why.decision.rival_estimate == pytest.approx(rival_mean, abs=1e-12)
         assert session.recommend().estimates[arm] == why.estimate and why.forecast is None
         assert next(row for row in session.standings() if row.arm == arm) == why
-        assert f"dropped at race pull {pulls}: estimate {mean:.6g}, versus " in str(why)
-        assert f"versus {rival_mean:.6g} for {rival}" in str(why)
+        assert f"dropped at race pull {pulls}: estimate {mean:.4g}, versus " in str(why)
+        assert f"versus {rival_mean:.4g} for {rival}" in str(why)
     assert session.explain(winner).decision == (200, session.pulls[winner], None, None)
     won = session.explain(winner)
-    assert f"selected with estimate {won.estimate:.6g}" in won.why
+    assert f"selected with estimate {won.estimate:.4g}" in won.why
 
 
 @pytest.mark.parametrize("policy", [ALL[name] for name in DROPPING])
@@ -565,20 +577,31 @@ def test_the_highest_estimate_by_definition_is_recommended(policy, definition, h
 
 
 @every
-def test_standings_begin_with_the_recommended_arm_and_end_with_the_first_dropped(policy):
+def test_standings_begin_with_the_recommended_arm_and_are_in_the_order_of_estimates(policy):
     session = Session(policy, arms=6, budget=90)
     while not session.over:
         play(session, pulls=1)
-        rows = session.standings()
-        assert rows[0].arm == session.recommend().arm
-        assert sorted(row.arm for row in rows) == list(range(6))
-        estimates = session.recommend().estimates
-        tried = [row for row in rows if row.left_at is None and row.pulls]
-        dropped = [row for row in rows if row.left_at is not None]
-        untried = [row for row in rows if not row.pulls]
-        assert rows == [*tried, *untried, *dropped]
-        assert tried == sorted(tried, key=lambda row: -estimates[row.arm])
-        assert dropped == sorted(dropped, key=lambda row: (-row.left_at, -row.estimate))
+        best, *others = session.standings()
+        assert best.arm == session.recommend().arm
+        assert sorted(row.arm for row in (best, *others)) == list(range(6))
+        tried = [row for row in others if row.pulls]
+        assert others == [*tried, *(row for row in others if not row.pulls)]
+        assert tried == sorted(tried, key=lambda row: (-row.estimate, -(row.left_at or inf)))
+
+
+@pytest.mark.parametrize("maximize", [True, False])
+def test_a_better_learner_stands_before_one_that_finished_and_failed_ones_stand_last(maximize):
+    sign = 1 if maximize else -1
+    views = [
+        LearnerView(0, "weak", "finished", 3, 0.1, None, sign * 0.1),
+        LearnerView(1, "failed", "failed", 3, 0.9, None, sign * 0.9, left_at=8),
+        LearnerView(2, "first out", "dropped", 3, 0.7, None, sign * 0.7, left_at=9),
+        LearnerView(3, "runner-up", "dropped", 9, 0.7, None, sign * 0.7, left_at=20),
+        LearnerView(4, "new", "racing", 0, nan, None, nan),
+        LearnerView(5, "winner", "winner", 9, 0.6, None, sign * 0.6),
+    ]
+    order = ["winner", "runner-up", "first out", "weak", "new", "failed"]
+    assert [view.name for view in ranked(views, maximize)] == order
 
 
 @pytest.mark.parametrize("policy", [p for p in (*ALL.values(), *MORE) if p not in DRAWING])

@@ -6,13 +6,13 @@ from math import isfinite
 from random import Random
 
 import pytest
-from fuzz import fuzz_sessions
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import latebloomer as lb
 from latebloomer.policies.registry import REGISTRY
 from latebloomer.session.session import Session
+from tests.helpers.session_fuzz import fuzz_sessions
 
 windows = st.sampled_from([0.1, 0.25, 1 / 3, 0.5]) | st.floats(0.08, 0.5)
 sizes = st.sampled_from([0, 1e-5, 1e-3, 1, 1e6]) | st.floats(0, 10)

@@ -3,7 +3,8 @@
 import matplotlib as mpl
 import numpy as np
 import pytest
-from counted import results_of, tally_of
+
+from tests.helpers.simulations import results_of, tally_of
 
 mpl.use("Agg")
 
@@ -13,7 +14,7 @@ from latebloomer import RisingSR, RisingUCBE, SuccessiveHalving
 from latebloomer.errors import SettingError
 from latebloomer.page.figures import COLORS
 from latebloomer.problems import paper_a
-from latebloomer.simulation.plots import MORE_STYLES, STYLES, styles_of
+from latebloomer.simulation.results.plots import MORE_STYLES, STYLES, styles_of
 
 POLICIES = {"r-ucbe": RisingUCBE(), "r-sr": RisingSR(), "sh": SuccessiveHalving()}
 PROBLEM = paper_a()  # the best arm changes at 70 and 188
@@ -59,7 +60,9 @@ def test_errors_are_drawn_against_the_budget():
     found = made([100, 200, 400])
     ax = found.plot()
     assert ax.get_xscale() == "log" and ax.get_yscale() == "linear"
-    assert (ax.get_xlabel(), ax.get_ylabel()) == ("budget T", "error probability")
+    budgets = "budget T (dashed: the best arm changes)"
+    assert (ax.get_xlabel(), ax.get_ylabel()) == (budgets, "error probability")
+    assert made([400, 800]).plot().get_xlabel() == "budget T"  # it does not
     lines = lines_by_label(ax)
     assert lines["R-SR"].get_xdata().tolist() == [100, 200, 400]
     assert lines["R-SR"].get_ydata().tolist() == [0.2] * 3

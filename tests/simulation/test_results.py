@@ -9,7 +9,6 @@ from itertools import pairwise
 import numpy as np
 import pyarrow.parquet
 import pytest
-from counted import results_of, tally_of
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,6 +17,7 @@ from latebloomer import UCBE, Results, RisingSR, RisingUCBE, SuccessiveHalving, 
 from latebloomer.errors import MissingExtra, OutputError, ResultsError, SettingError, UnknownName
 from latebloomer.policies.registry import REGISTRY, label_of, make_policy, title
 from latebloomer.problems import Problem, paper_a
+from tests.helpers.simulations import quiet, results_of, tally_of
 
 POLICIES = {"sh": SuccessiveHalving(), "r-sr": RisingSR(), "sr": SuccessiveRejects()}
 BUDGETS = (100, 400)
@@ -26,10 +26,11 @@ PROBLEM = paper_a()
 
 
 def game(budget):
-    """What all runs at a budget did, the same in every test; any arms and pulls will do."""
+    """What all runs at a budget did, the same in every test; any will do."""
     rng = np.random.default_rng(budget)
     recommended = rng.integers(0, 2, (len(POLICIES), RUNS))
-    return recommended, rng.integers(1, budget, (len(POLICIES), RUNS, PROBLEM.arms))
+    arms, runs = PROBLEM.arms, (len(POLICIES), RUNS)
+    return recommended, 1 + rng.multinomial(budget - arms, np.ones(arms) / arms, runs)
 
 
 def results(first=0, last=RUNS, labels=tuple(POLICIES), budgets=BUDGETS, **settings):
@@ -52,7 +53,7 @@ def test_a_row_says_all_of_a_policy_at_a_budget():
     row, *others = results().rows()
     keys = [(one["policy"], one["budget"]) for one in (row, *others)]
     assert keys == [(label, budget) for label in ("r-sr", "sr", "sh") for budget in BUDGETS]
-    names = "policy budget runs error error_low error_high regret regret_low regret_high pulls"
+    names = "policy budget runs error error_low error_high regret regret_low regret_high"
     assert " ".join(row).startswith(names)
     assert row["runs"] == RUNS
     recommended, pulls = (table[1] for table in game(100))
@@ -65,10 +66,36 @@ def test_a_row_says_all_of_a_policy_at_a_budget():
     half = 2.0010 * regrets.std(ddof=1) / np.sqrt(RUNS)  # t of 59 degrees of freedom
     assert row["regret_high"] - row["regret"] == pytest.approx(half, rel=1e-4)
     assert row["pulls"] == pytest.approx(pulls.mean(axis=0))
+    missed = PROBLEM.means(100).sum(axis=1).max() - [
+        sum(means[arm, :n].sum() for arm, n in enumerate(some)) for some in pulls
+    ]  # all arms rise: the best sequence pulls one arm
+    assert row["learning_regret"] == pytest.approx(missed.mean(), rel=1e-10)
+    wide = row["learning_regret_high"] - row["learning_regret"]
+    assert wide == pytest.approx(2.0010 * missed.std(ddof=1) / np.sqrt(RUNS), rel=1e-4)
     assert row["recommendations"] == np.bincount(recommended, minlength=5).tolist()
     assert row["problem"] == "paper-a" and row["noise"] == "Gaussian(sd=0.01)"
     assert row["settings"] == repr(RisingSR()) and row["run_ranges"] == [[0, RUNS]]
     assert row["seed"] == 0 and row["version"] == latebloomer.__version__
+
+
+def test_a_share_of_runs_is_taken_as_it_is_written():
+    """0.07 of 100 runs are seven, though the float 0.07 times 100 is above 7."""
+    found = quiet("paper-a:sigma=0.2", "r-ucbe:noise=0.2,exploration=1", 400, 100)
+    (cell,) = found.cells
+    ranked = [sorted(counts.elements()) for counts in cell.pulls]
+    above = [k for k in range(1, 100) if k / 100 * 100 > k]
+    for k in above:
+        expected = [runs[k - 1] for runs in ranked]
+        assert found.quantiles(cell.policy, 400, k / 100) == expected
+    assert any(runs[k - 1] < runs[k] for runs in ranked for k in above)
+
+
+def test_arms_that_differ_by_rounding_alone_are_both_right():
+    means = np.tile([[0.3], [0.1 + 0.2], [0.2]], 90)
+    assert means[0, 0] != means[1, 0]
+    (cell,) = quiet(Problem(means, noise=0.05), "rr", 90, 200).cells
+    assert min(cell.recommendations[:2]) > 20
+    assert cell.errors == cell.recommendations[2]
 
 
 def test_quantiles_of_pulls_are_exact():
@@ -236,7 +263,7 @@ def broken(**changes):
         (gzip.compress(b"{}", mtime=0)[:-5], "is not a results file"),
         (b"[1, 2]", "is not a results file"),
         (b'{"format": "other"}', "`Results.save` did not write it"),
-        (broken(edition=2), "has edition 2 of the results format, but this version reads 1"),
+        (broken(edition=1), "has edition 1 of the results format, but this version reads 2"),
         (broken(cells=[{"policy": "r-sr"}]), "is damaged"),
         (broken(origin=3), "is damaged"),
         (saved(results()).replace('"recommendations": [', '"recommendations": [1', 1).encode(),
@@ -276,3 +303,34 @@ def test_what_is_not_installed_is_named(monkeypatch, module, call):
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(MissingExtra, match=r"pip install 'latebloomer\["):
         call(results())
+
+
+def test_rows_stand_in_the_order_that_was_asked_for_and_pulls_are_printed():
+    asked = ["sh", "rr", "r-sr"]
+    found = quiet("paper-a", asked, [50, 100], 10)
+    assert found.policies == asked
+    assert [(row["policy"], row["budget"]) for row in found.rows()] == [
+        (label, budget) for label in asked for budget in (50, 100)
+    ]
+    assert quiet("paper-a", asked[::-1], [50, 100], 10).as_document() == found.as_document()
+    assert "20 20 20 20 20" in str(found).splitlines()[5]  # rr at 100
+
+
+def test_a_label_shows_gaps_in_four_digits():
+    gaps = tuple(paper_a().gaps(500).tolist())
+    assert label_of(UCBE(gaps=gaps)) == "ucb-e:gaps=0/0.06835/0.1527/0.2448/0.4503"
+
+
+def test_the_success_rate_is_the_share_of_budgets_with_the_best_arm():
+    # Arm "late" is best from pull 5 on; round robin (K = 2) recommends the larger mean of all.
+    curves = np.array([[0.1, 0.2, 0.3, 0.4, 0.6, 0.9, 0.9, 0.9], [0.5] * 8])
+    found = quiet(Problem(curves, names=["late", "flat"]), ["rr-sw", "rr"], [4, 8], 1)
+    last, all_of_them = found.success_rate().rows
+    assert (last.recommended, last.right, last.value) == (("flat", "flat"), (1.0, 0.0), 0.5)
+    assert all_of_them.budgets == (4, 8)
+    shown = str(found.success_rate()).splitlines()
+    assert shown[1].split() == ["rr-sw", "flat", "flat", "(wrong)", "0.5"]
+    noisy = quiet(Problem(curves, noise=0.3), "rr-sw", [8], 40)
+    (row,) = noisy.success_rate().rows
+    assert row.value == 1 - noisy.cells[0].errors / 40
+    assert f"({row.value:.0%} right)" in str(noisy.success_rate())

@@ -5,12 +5,11 @@ import subprocess
 import sys
 
 import pytest
-from counted import before_chunks, content, failing_at
 
 from latebloomer import Results, simulate
-from latebloomer.errors import ChunkError, OutputError, ResultsError
-from latebloomer.simulation import local_runs
-from latebloomer.simulation import simulate as module
+from latebloomer.errors import ChunkError, Interrupted, OutputError, ResultsError
+from latebloomer.simulation import growing_results, local_runs
+from tests.helpers.simulations import before_chunks, content, failing_at
 
 WHOLE = {"problem": "paper-a:sigma=0.1", "policies": ["r-sr", "sh"], "budgets": [60, 150],
          "runs": 40, "method": "pulls", "chunk": 10, "target": "python"}  # fmt: skip
@@ -77,12 +76,9 @@ def test_a_policy_that_comes_later_is_compared_in_the_same_runs(out, played):
 def test_whatever_ends_it_early_the_file_has_what_is_complete(error, out, monkeypatch):
     with monkeypatch.context() as broken:
         before_chunks(broken, failing_at(7, error))
-        if isinstance(error, KeyboardInterrupt):
-            assert content(play(out)) == out.read_bytes()
-        else:
-            kinds = ChunkError if isinstance(error, MemoryError) else ZeroDivisionError
-            with pytest.raises(kinds):
-                play(out)
+        raised = {KeyboardInterrupt: Interrupted, MemoryError: ChunkError}
+        with pytest.raises(raised.get(type(error), ZeroDivisionError)):
+            play(out)
     found = Results.load(out)
     assert [(cell.policy, cell.budget, cell.runs) for cell in found.cells] == [
         ("r-sr", 60, 40), ("r-sr", 150, 20), ("sh", 60, 40), ("sh", 150, 20),
@@ -92,19 +88,21 @@ def test_whatever_ends_it_early_the_file_has_what_is_complete(error, out, monkey
 
 KILLED = """
 import os, signal, sys
-import counted, pytest, test_results_file
-from latebloomer.simulation import local_runs, simulate
-simulate.EVERY, simulate.SHARE, local_runs.SECONDS = -1.0, 0, -1.0
+import pytest
+from latebloomer.simulation import growing_results, local_runs
+growing_results.EVERY, growing_results.SHARE, local_runs.SECONDS = -1.0, 0, -1.0
+from tests.helpers import simulations
+from tests.simulation import test_results_file
 def deadly(number):
     if number == 6:
         os.kill(os.getpid(), signal.SIGKILL)
-counted.before_chunks(pytest.MonkeyPatch(), deadly)
+simulations.before_chunks(pytest.MonkeyPatch(), deadly)
 test_results_file.play(sys.argv[1])
 """
 
 
-def test_a_kill_costs_only_what_was_not_written(out, played, request):
-    ran = subprocess.run([sys.executable, "-c", KILLED, out], cwd=request.path.parent)
+def test_a_kill_costs_only_what_was_not_written(out, played):
+    ran = subprocess.run([sys.executable, "-c", KILLED, out])
     assert ran.returncode == -signal.SIGKILL
     assert [cell.runs for cell in Results.load(out).cells] == [40, 10, 40, 10]
     assert content(play(out)) == content(play())
@@ -115,7 +113,7 @@ def test_the_file_is_written_now_and_then_not_after_each_chunk(out, monkeypatch)
     saves, now = [], [0.0]
     monkeypatch.setattr(Results, "save", lambda self, path: saves.append(now[0]))
     monkeypatch.setattr(local_runs, "SECONDS", -1.0)
-    monkeypatch.setattr(module, "monotonic", lambda: now[0])
+    monkeypatch.setattr(growing_results, "monotonic", lambda: now[0])
     # each chunk takes four seconds of this clock
     before_chunks(monkeypatch, lambda number: now.__setitem__(0, 4.0 * number))
     play(out, runs=100, budgets=60)

@@ -8,7 +8,6 @@ import weakref
 
 import numpy as np
 import pytest
-from counted import quiet, under_the_simulator
 
 from latebloomer import Problem
 from latebloomer._util import memory
@@ -17,8 +16,10 @@ from latebloomer.errors import ChunkError, SettingError
 from latebloomer.policies.base import most_pulls
 from latebloomer.policies.registry import REGISTRY, make_policy
 from latebloomer.problems import problem
-from latebloomer.simulation import local_runs
-from latebloomer.simulation.experiment import MeanTable, experiment_of
+from latebloomer.simulation import local_runs, players
+from latebloomer.simulation.experiment import experiment_of
+from latebloomer.simulation.mean_table import MeanTable
+from tests.helpers.simulations import quiet, under_the_simulator
 
 USUAL = ("r-ucbe", "r-sr", "prob-1", "etc", "rest-sure", "asha", "hyperband", "foresight")
 POLICIES = [  # the first example of the usual ones here, all others before a release
@@ -39,7 +40,7 @@ def experiment(policy="r-sr", budget=400, horizon=None, name="paper-a", **more):
 def leave(monkeypatch, size):
     """Let so many bytes be free, and ask for the smallest ones too."""
     free = FreeMemory(size, "says the test")
-    for module in (memory, local_runs):
+    for module in (memory, players):
         monkeypatch.setattr(module, "SMALL", 0)
         monkeypatch.setattr(module, "free_memory", lambda: free)
 
@@ -62,7 +63,7 @@ def test_what_is_reckoned_is_what_is_taken(policy, target, peak_bytes):
 
     local_runs.players_of(made(500), 1)  # what is loaded once
     large = made(20_000)
-    needed = sum(local_runs.bytes_of(large)[:2])
+    needed = sum(players.bytes_of(large)[:2])
     taken = peak_bytes(lambda: local_runs.players_of(large, 1))
     assert needed / 4 < taken < 1.2 * needed + 100_000
 
@@ -88,24 +89,24 @@ def test_horizons_tables_and_problems_that_are_too_large_are_refused():
 
 
 def test_a_card_that_is_too_small_is_said_to_be():
-    code = "import test_run_memory; test_run_memory.play_on_a_small_card()"
+    code = "from tests.simulation import test_run_memory as t; t.play_on_a_small_card()"
     means, sums, chunk = under_the_simulator(code)
     assert means.startswith("the table of the means of 5 arms up to pull 1000 takes 40,000 bytes")
-    assert sums.startswith("one run over 5 arms, each of which may be pulled 1000 times, takes 80")
+    assert sums.startswith("one run over 5 arms, each of which may be pulled 1000 times, takes 40")
     assert "60% of what is free on the GPU" in sums
     assert chunk.startswith("a chunk of 50000 runs takes 1,200,000 bytes")
 
 
 def play_on_a_small_card():
-    from latebloomer.simulation import gpu
+    from latebloomer.simulation.gpu import gpu_player
 
     memory.SMALL, said = 0, []
     for size, settings in (
         (30_000, {"budgets": 1000, "runs": 1}),
-        (100_000, {"budgets": 1000, "runs": 1}),
+        (60_000, {"budgets": 1000, "runs": 1}),
         (1_000_000, {"budgets": 20, "runs": 50_000}),
     ):
-        gpu._free_memory = lambda size=size: size
+        gpu_player._free_memory = lambda size=size: size
         try:
             quiet("paper-a", "hybrid", target="gpu", **settings)
         except ChunkError as error:
@@ -157,7 +158,7 @@ def test_a_simulation_at_many_budgets_holds_one_table_of_means_at_a_time(monkeyp
 
 def test_fewer_threads_play_where_work_or_memory_is_short_with_the_same_results(monkeypatch):
     made = experiment("r-ucbe", 2000)
-    shared, each, left = local_runs.bytes_of(made)
+    shared, each, left = players.bytes_of(made)
     real, sizes = local_runs.players_of, []
 
     def noted(experiment, threads):

@@ -12,19 +12,26 @@ from threading import Lock
 from typing import Any
 
 import pytest
-from counted import content
 from typer.testing import CliRunner
 
 from latebloomer import simulate
 from latebloomer.cli import app
 from latebloomer.cluster import Cluster
 from latebloomer.core.kernel import kernel
-from latebloomer.errors import BudgetError, ClusterError, MissingExtra, SettingError
+from latebloomer.errors import (
+    BudgetError,
+    ClusterError,
+    Interrupted,
+    MissingExtra,
+    SettingError,
+)
 from latebloomer.policies.base import Policy
 from latebloomer.simulation import ray_tasks as remote
 from latebloomer.simulation.experiment import Experiment
+from tests.helpers.simulations import content
 
 pytest.importorskip("ray")
+pytestmark = pytest.mark.ray
 
 PULLS = ["r-ucbe:exploration=20,noise=0.05", "r-sr", "sh:judge=window"]
 SUMS = ["r-sr", "sh:judge=window"]
@@ -176,7 +183,9 @@ def test_a_worker_that_always_dies_is_an_error_and_the_rest_is_kept(tmp_path, ou
 @pytest.mark.usefixtures("ctrl_c")
 def test_ctrl_c_keeps_what_came_in_and_the_file_is_continued(out, tmp_path):
     policy = trouble(tmp_path, "interrupt")
-    some = plainly(policy, on_ray, out=out)
+    with pytest.raises(Interrupted) as stopped:
+        plainly(policy, on_ray, out=out)
+    some = stopped.value.results
     assert content(some) == out.read_bytes()
     assert sum(cell.runs for cell in some.cells) < 40
     whole = content(plainly(policy, on_ray, out=out))

@@ -5,14 +5,14 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from counted import tally_of
 from hypothesis import given
 from hypothesis import strategies as st
 
 from latebloomer import RisingSR, RoundRobin, SuccessiveRejects
 from latebloomer.errors import ResultsError
-from latebloomer.simulation import tally
-from latebloomer.simulation.tally import join_ranges, mean_of, missing_ranges, quantile
+from latebloomer.simulation.results import tally
+from latebloomer.simulation.results.counts import join_ranges, mean_of, missing_ranges, quantile
+from tests.helpers.simulations import tally_of
 
 POLICIES = {"sr": SuccessiveRejects(), "r-sr": RisingSR(), "rr": RoundRobin()}
 MEANS = np.array([[0.1, 0.5, 0.9, 0.95], [0.3, 0.4, 0.45, 0.5], [0.2, 0.6, 0.7, 0.95]])
@@ -20,7 +20,7 @@ MEANS = np.array([[0.1, 0.5, 0.9, 0.95], [0.3, 0.4, 0.45, 0.5], [0.2, 0.6, 0.7, 
 
 def chunk(rng, runs, policies=3, arms=3, budget=4):
     recommended = rng.integers(0, arms, (policies, runs))
-    pulls = rng.integers(0, budget + 1, (policies, runs, arms))
+    pulls = rng.multinomial(budget, np.ones(arms) / arms, (policies, runs))
     return recommended, pulls
 
 

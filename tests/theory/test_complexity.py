@@ -10,16 +10,12 @@ from hypothesis import strategies as st
 
 from latebloomer import theory
 from latebloomer.errors import BudgetError, CurveError, SettingError
-from latebloomer.problems import lower_bound, problem
+from latebloomer.problems import lower_bound
 from latebloomer.theory.complexity import need
+from tests.helpers.curves import setting_a
 
 betas = st.floats(1.05, 4)
 some_gaps = st.lists(st.floats(1e-3, 1.0), min_size=1, max_size=12).map(lambda g: [0.0, *g])
-
-
-def setting_a(length: int) -> np.ndarray:
-    """[Mussi24, App. G]."""
-    return problem("paper-a").means(length)
 
 
 def test_setting_a_rises_concavely_has_three_best_arms_in_turn_and_an_exact_tie():

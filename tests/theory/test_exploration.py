@@ -6,17 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from test_complexity import setting_a
 
 from latebloomer import theory
 from latebloomer.errors import SettingError
 from latebloomer.theory import rising_ucbe_bounds as rising_ucbe
-
-
-def curves_to(ends: list[float], budget: int, beta: float, c: float) -> np.ndarray:
-    """Curves with increments exactly c n^-beta that end at mu_i(budget) = ends[i]."""
-    rise = np.concatenate([[0.0], np.cumsum(c * np.arange(1, budget) ** -beta)])
-    return np.array(ends)[:, None] + (rise - rise[-1])
+from tests.helpers.curves import curves_to, setting_a
 
 
 def y_by_definition(curve, gap, a, budget, noise, window):
@@ -155,24 +149,50 @@ def test_setting_a_has_no_closed_form_up_to_3200(budget):
 
 def test_error_and_regret_bounds_by_hand():
     # 2 * 1000 * 5 * e^-10 = .45400; the a for delta = .05 is 10 log(200000) = 122.06
-    assert rising_ucbe.error_bound(5, 1000, 100) == pytest.approx(0.453999, rel=1e-5)
+    assert rising_ucbe.error_right_side(5, 1000, 100) == pytest.approx(0.453999, rel=1e-5)
     assert theory.theory_exploration(5, 1000, 0.05) == pytest.approx(10 * math.log(2e5))
-    # best curve 0, 1/2, 3/4, 7/8: iota = 1/4 reads it at pull 1, iota = 3/4 at pull 3
-    curves = [[0, 0.5, 0.75, 0.875], [0.2] * 4]
-    assert rising_ucbe.simple_regret_bound(curves, 4, math.inf, iota=0.25) == 0.875
-    assert rising_ucbe.simple_regret_bound(curves, 4, math.inf, iota=0.75) == 0.125
-    # c 2^beta iota^-beta T^(1-beta) = 1/2 * 4 * 4 / 100
-    found = rising_ucbe.simple_regret_bound_polynomial(2, 100, math.inf, beta=2, c=0.5, iota=0.5)
-    assert found == pytest.approx(0.08)
+    # best curve n / 800, then 1/2: iota = 1/4 reads it at pull 100, iota = 1/2 at pull 200
+    curves = [np.minimum(np.arange(1, 401) / 800, 0.375), [0.2] * 400]
+
+    def regret(iota):
+        return rising_ucbe.simple_regret_bound(curves, 400, math.inf, 0.0, 0.25, iota)
+
+    assert regret(0.25) == pytest.approx(0.375 - 0.125)
+    assert regret(0.5) == pytest.approx(0.375 - 0.25)
+    # c 2^beta iota^-beta T^(1-beta) = 1/4 * 4 * 4 / 100
+    found = rising_ucbe.simple_regret_bound_polynomial(
+        [0, 1.0], 100, math.inf, 0.0, 0.25, beta=2, c=0.25, iota=0.5
+    )
+    assert found == pytest.approx(0.04)
+
+
+def test_bounds_of_r_ucbe_are_nan_above_the_limit_and_without_assumption_1():
+    flat = [[0.75] * 400, [0.25] * 400]
+    limit = theory.exploration_limit(flat, 400, 0.1, 0.25)
+    beyond = math.nextafter(limit, math.inf)
+    assert rising_ucbe.error_bound(flat, 400, limit, 0.1, 0.25) > 0
+    assert math.isnan(rising_ucbe.error_bound(flat, 400, beyond, 0.1, 0.25))
+    falls = [[0.75] * 200 + [0.7] * 200, [0.25] * 400]
+    assert math.isnan(rising_ucbe.error_bound(falls, 400, 1e-9, 0.1, 0.25))
+    assert math.isnan(rising_ucbe.simple_regret_bound(flat, 400, limit, 0.1, 0.25, iota=0.5))
+    closed = theory.exploration_limit_polynomial([0, 0.5], 4000, 0.1, 0.25, 2, 0.1, iota=0.5)
+    for a in (closed, math.nextafter(closed, math.inf)):
+        found = rising_ucbe.simple_regret_bound_polynomial(
+            [0, 0.5], 4000, a, 0.1, 0.25, beta=2, c=0.1, iota=0.5
+        )
+        assert math.isnan(found) == (a > closed)
+    assert "nan unless" in rising_ucbe.error_bound.__doc__
 
 
 @given(st.floats(1.2, 3), st.floats(0.01, 0.3), st.floats(0.05, 1), st.integers(20, 2000))
 def test_the_polynomial_regret_bound_is_never_below_the_one_from_the_curves(beta, c, iota, budget):
     assume(iota * budget >= 1)
     curves = curves_to([1.0, 0.5], budget, beta, c)
-    exact = rising_ucbe.simple_regret_bound(curves, budget, 500.0, iota)
-    loose = rising_ucbe.simple_regret_bound_polynomial(2, budget, 500.0, beta, c, iota)
-    assert exact <= loose * (1 + 1e-9)
+    known = (0.0, 0.25)  # without noise any exploration is allowed, if a*(iota) exists
+    exact = rising_ucbe.simple_regret_bound(curves, budget, 500.0, *known, iota)
+    gaps = theory.gaps(curves, budget)
+    loose = rising_ucbe.simple_regret_bound_polynomial(gaps, budget, 500.0, *known, beta, c, iota)
+    assert math.isnan(exact) or math.isnan(loose) or exact <= loose * (1 + 1e-9)
 
 
 def test_bad_input_is_named():
@@ -180,4 +200,4 @@ def test_bad_input_is_named():
     with pytest.raises(SettingError, match=r"above 0 and below 0.5"):
         theory.exploration_limit(flat, 9, 0.1, 0.5)
     with pytest.raises(SettingError, match="no curve has a pull 0"):
-        rising_ucbe.simple_regret_bound(flat, 9, 1.0, 0.1)
+        rising_ucbe.simple_regret_bound(flat, 9, 1.0, 0.1, 0.25, 0.1)

@@ -4,13 +4,13 @@ import inspect
 import pkgutil
 import re
 from importlib import import_module
-from pathlib import Path
 
 import pytest
 
 from latebloomer import theory
+from tests.helpers.repository import ROOT
 
-TABLE = (Path(__file__).parents[2] / "docs" / "notation.md").read_text(encoding="utf-8")
+TABLE = (ROOT / "docs" / "notation.md").read_text(encoding="utf-8")
 ROWS = [line.strip("|").split("|") for line in TABLE.splitlines() if line.endswith(".py` |")]
 ROOMS = ("core", "theory", "problems", "policies")
 

@@ -19,9 +19,12 @@ from latebloomer.policies.registry import make_policy
 from latebloomer.racing.journal import files
 from latebloomer.racing.race_state import RaceState
 from latebloomer.racing.settings import Settings
-from latebloomer.racing.verdict.pictures import page_data
+from latebloomer.racing.verdict.page_data import page_data
 from latebloomer.session.events import Created, ScoreReported
-from latebloomer.watch.live_page import FollowedRace, LivePage, RaceContent, RaceFolder
+from latebloomer.watch.followed_race import FollowedRace
+from latebloomer.watch.live_page import LivePage
+from latebloomer.watch.race_content import RaceContent
+from latebloomer.watch.race_folder import RaceFolder
 
 
 def curve(slow, best, fail=None):
@@ -110,7 +113,7 @@ def test_drops_failures_levels_and_forecasts_are_shown_as_they_come(path, cut):
     late = next(one for one in page.learners if one.name == "late")
     assert late.forecast.score > late.forecast.level and late.forecast.at > late.pulls
     said = RaceDrawing(page).note()
-    assert re.search(r"Forecasts explained \d+ % of the change up to pull \d+", said)
+    assert re.search(r"Earlier forecasts were \d+ % right about the change up to pull \d+", said)
     assert page.assessed_at == 270 and len(page.hindsight) == 2
     assert "resume(" in page.resume_code
 

@@ -14,7 +14,9 @@ import pytest
 
 from latebloomer import race
 from latebloomer.errors import JournalError, MissingExtra, SettingError
-from latebloomer.watch.server import REQUESTS, TOKEN, Watch, app_of, serve
+from latebloomer.watch.connection_limits import REQUESTS
+from latebloomer.watch.server import TOKEN, serve
+from latebloomer.watch.watch_app import Watch, app_of
 
 pytest.importorskip("starlette")
 pytest.importorskip("uvicorn")
@@ -23,13 +25,26 @@ HERE = f"127.0.0.1:{PORT}"
 
 
 @pytest.fixture
-def app(tmp_path):
+def watch(tmp_path):
     best = {"slow": 1, "quick": 0.5}
     learners = {k: lambda b=b: (b * n / (n + 5) for n in range(1, 99)) for k, b in best.items()}
     (tmp_path / "races").mkdir()
     for path in (tmp_path / "races" / "race.db", tmp_path / "outside.db"):
         race(learners, 60, journal=path, progress=False)
-    return app_of(Watch(tmp_path / "races", SECRET), PORT)
+    return Watch(tmp_path / "races", SECRET)
+
+
+@pytest.fixture
+def app(watch):
+    return app_of(watch)
+
+
+def request_for(path, method="GET", host=HERE, **headers):
+    pairs = {"host": host} | {name.replace("_", "-"): text for name, text in headers.items()}
+    return {
+        "type": "http", "method": method, "path": path, "query_string": b"", "scheme": "http",
+        "headers": [(name.encode(), text.encode()) for name, text in pairs.items()],
+    }  # fmt: skip
 
 
 def ask(app, path, method="GET", host=HERE, **headers):
@@ -42,12 +57,7 @@ def ask(app, path, method="GET", host=HERE, **headers):
     async def send(message):
         sent.append(message)
 
-    pairs = {"host": host} | {name.replace("_", "-"): text for name, text in headers.items()}
-    scope = {
-        "type": "http", "method": method, "path": path, "query_string": b"", "scheme": "http",
-        "headers": [(name.encode(), text.encode()) for name, text in pairs.items()],
-    }  # fmt: skip
-    asyncio.run(app(scope, receive, send))
+    asyncio.run(app(request_for(path, method, host, **headers), receive, send))
     body = b"".join(message.get("body", b"") for message in sent[1:]).decode()
     given = {name.decode(): value.decode() for name, value in sent[0]["headers"]}
     return sent[0]["status"], given, body
@@ -72,9 +82,12 @@ def test_the_list_the_race_and_what_they_load(app):
     [
         (200, {"origin": f"http://{HERE}", "sec_fetch_site": "same-origin"}),
         (200, {"host": f"localhost:{PORT}", "origin": f"http://localhost:{PORT}"}),
-        (403, {"host": "example.org"}),
-        (403, {"host": f"example.org:{PORT}"}),  # a name that was made to mean 127.0.0.1
-        (403, {"host": f"127.0.0.1:{PORT + 1}"}),
+        (200, {"host": f"127.0.0.1:{PORT + 1}"}),  # through a tunnel
+        (400, {"host": ""}),
+        (400, {"host": "example.org"}),
+        (400, {"host": f"example.org:{PORT}"}),  # a name that was made to mean 127.0.0.1
+        (400, {"host": f"127.0.0.1.example.org:{PORT}"}),
+        (403, {"origin": f"http://127.0.0.1:{PORT + 1}"}),  # another program's page
         (403, {"origin": "http://example.org"}),
         (403, {"origin": "null"}),
         (403, {"origin": f"https://{HERE}"}),
@@ -102,6 +115,27 @@ def test_without_the_secret_or_beyond_the_folder_there_is_nothing(app, path):
     assert leads_back == path.startswith(f"/{SECRET}/")
 
 
+def test_a_stream_is_sent_piece_by_piece_and_ends_with_its_tab(watch, app):
+    async def tab():
+        sent, first = [], asyncio.Event()
+
+        async def receive():
+            await first.wait()
+            return {"type": "http.disconnect"}
+
+        async def send(message):
+            sent.append((message.get("body"), watch.tabs))
+            if message.get("body"):
+                first.set()
+
+        await app(request_for(f"/{SECRET}/events"), receive, send)
+        return sent
+
+    sent = asyncio.run(tab())
+    assert sent[1] == (b"retry: 1000\n\n", 1)
+    assert watch.tabs == 0
+
+
 def test_nothing_can_be_sent_to_it(app):
     sent = [ask(app, f"/{SECRET}/", method)[0] for method in ("POST", "PUT", "DELETE", "PATCH")]
     assert sent == [405] * 4
@@ -125,9 +159,9 @@ def test_what_cannot_be_served_says_why(tmp_path, monkeypatch):
 SERVE = """
 import resource, sys
 from pathlib import Path
-from latebloomer.watch import server
+from latebloomer.watch import connection_limits, server
 resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256))
-server.HEADER_SECONDS = float(sys.argv[2])
+connection_limits.HEADER_SECONDS = float(sys.argv[2])
 server.serve(Path(sys.argv[1]), say=lambda address: print(address, flush=True))
 """
 HALF = b"GET /nothing HTTP/1.1\r\nHost: 127.0.0.1\r\n"

@@ -6,13 +6,18 @@ Also tables: rows as a data frame, and text as plain HTML for notebooks.
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from hashlib import sha256
 from html import escape
+from math import isfinite, isnan
+from pathlib import Path
+from textwrap import TextWrapper
 from typing import Any
 
 from latebloomer.errors import SettingError, extra
 
 MOST = 80  # characters of a value in a message
 NAME = 40  # characters of a name in a table
+WORD = 2**63  # larger integers are shown and kept as text
 LONGEST = 2000  # characters of an exception's message
 MOST_ROWS = 60  # of a table for a notebook; what is longer is cut in the middle
 
@@ -45,6 +50,42 @@ def plain_repr(value: object) -> str:
     '[<built-in function len>, <object object>]'
     """
     return re.sub(r" at 0x[0-9a-fA-F]+", "", repr(value))
+
+
+def plain_or_text(value: Any) -> Any:
+    """Return a user's value if it is plain, else a text of it that is the same in each process.
+
+    >>> plain_or_text(0.5), plain_or_text({"b", "a"}), plain_or_text(len)
+    (0.5, "{'a', 'b'}", '<built-in function len>')
+    """
+    if value is None or type(value) in (bool, str) or (type(value) is int and abs(value) < WORD):
+        return value
+    if isinstance(value, float) and isfinite(value):
+        return float(value)
+    try:
+        text = _stable_text(value)
+    except Exception:  # of a user's own class, or of numbers with thousands of digits
+        return brief(value)
+    digest = sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+    return text if len(text) <= MOST else f"{one_line(text[:MOST])}... ({digest})"
+
+
+def _stable_text(value: Any) -> str:
+    """Return a `repr` without addresses, and sets in order: that depends on the process."""
+    if type(value) in (set, frozenset) and value:
+        inner = f"{{{', '.join(sorted(map(_stable_text, value)))}}}"
+        return inner if type(value) is set else f"frozenset({inner})"
+    if type(value) is dict:
+        items = (f"{_stable_text(key)}: {_stable_text(each)}" for key, each in value.items())
+        return f"{{{', '.join(items)}}}"
+    if type(value) is list:
+        return f"[{', '.join(map(_stable_text, value))}]"
+    if type(value) is tuple:
+        end = "," if len(value) == 1 else ""
+        return f"({', '.join(map(_stable_text, value))}{end})"
+    if type(value) is int and abs(value) >= WORD:
+        return hex(value)
+    return plain_repr(value)
 
 
 def brief(value: object) -> str:
@@ -94,12 +135,67 @@ def as_sentence(text: str) -> str:
     >>> as_sentence("the budget is spent")
     'The budget is spent.'
     """
-    return text[:1].upper() + text[1:] + ("" if text.endswith(".") else ".")
+    return stopped(text[:1].upper() + text[1:])
+
+
+def stopped(text: str) -> str:
+    """Return a text that ends in a full stop: others' messages may have one.
+
+    >>> stopped("it failed: no such file."), stopped("it failed")
+    ('it failed: no such file.', 'it failed.')
+    """
+    return text if text.endswith((".", "!", "?")) else f"{text}."
 
 
 def short_name(name: str) -> str:
     """Return a learner's name for a narrow column."""
     return shortened(one_line(name), NAME)
+
+
+def quoted(name: str) -> str:
+    """Return a learner's name for a sentence: in quotes if its words would mix with the others.
+
+    >>> print(quoted("forest"), quoted("random forest"))
+    forest "random forest"
+    """
+    return f'"{name}"' if re.search(r"\s", name) else name
+
+
+def score_text(value: float) -> str:
+    """Return a score with four digits, as everything shows it; a dash if there is none.
+
+    >>> score_text(0.123456), score_text(20.0), score_text(12345.678), score_text(float("nan"))
+    ('0.1235', '20', '12345.7', '–')
+    """
+    if not isfinite(value):
+        return "–" if isnan(value) else "∞" if value > 0 else "−∞"
+    return f"{value:.4g}" if abs(value) < 9999 else f"{value:.6g}"
+
+
+def scores_apart(one: float, other: float) -> tuple[str, str]:
+    """Return two scores that are compared: with more digits if four do not tell them apart.
+
+    >>> scores_apart(0.5, 0.25), scores_apart(0.83642, 0.83644), scores_apart(0.5, 0.5)
+    (('0.5', '0.25'), ('0.83642', '0.83644'), ('0.5', '0.5'))
+    """
+    texts = score_text(one), score_text(other)
+    for digits in range(5, 18):
+        if texts[0] != texts[1] or one == other:
+            break
+        texts = f"{one:.{digits}g}", f"{other:.{digits}g}"
+    return texts
+
+
+def estimate_against(own: float, rival: str, rivals: float) -> str:
+    """Return an estimate beside that of a rival, which may be equal.
+
+    >>> estimate_against(0.5, "random forest", 0.75), estimate_against(0.5, "net", 0.5)
+    ('estimate 0.5, versus 0.75 for "random forest"', 'estimate 0.5, the same as net')
+    """
+    mine, theirs = scores_apart(own, rivals)
+    if mine == theirs:
+        return f"estimate {mine}, the same as {quoted(rival)}"
+    return f"estimate {mine}, versus {theirs} for {quoted(rival)}"
 
 
 def short_seconds(seconds: float) -> str:
@@ -139,6 +235,23 @@ def number_or_text(text: str) -> int | float | str:
     return text
 
 
+def wrapped(text: str, width: int | None) -> str:
+    r"""Return a text with lines broken between words, for a terminal of that width; None: as is.
+
+    Words that are longer than a line, such as paths, stay whole.
+
+    >>> print(wrapped("train all learners to 23 pulls", 16))
+    train all
+    learners to 23
+    pulls
+    """
+    if width is None:
+        return text
+    break_at = TextWrapper(width, break_long_words=False, break_on_hyphens=False)
+    lines = (break_at.wrap(line) if len(line) > width else [line] for line in text.split("\n"))
+    return "\n".join("\n".join(parts) for parts in lines)
+
+
 # --- tables ---
 
 
@@ -153,14 +266,19 @@ def aligned(rows: Sequence[Sequence[str]], sides: str) -> list[str]:
     return [line.format(*row).rstrip() for row in rows]
 
 
-def data_frame(rows: Sequence[Mapping[str, Any]], index: str | Sequence[str] | None = None) -> Any:
-    """Return the rows as a pandas data frame; `index` names columns to find rows by.
+def data_frame(
+    rows: Sequence[Mapping[str, Any]] | Mapping[str, Any],
+    index: str | Sequence[str] | None = None,
+) -> Any:
+    """Return rows, or columns by name, as a pandas data frame.
+
+    `index` names columns to find rows by.
 
     >>> data_frame([{"name": "a", "pulls": 3}], index="name").loc["a", "pulls"].item()
     3
     """
     pandas = extra("pandas", "data frames", "pandas")
-    frame = pandas.DataFrame(list(rows))
+    frame = pandas.DataFrame(rows if isinstance(rows, Mapping) else list(rows))
     if index is None:
         return frame
     for name in [index] if isinstance(index, str) else index:
@@ -194,3 +312,18 @@ def html_table(
 def _line(cells: Sequence[str], tag: str) -> str:
     left = 'style="text-align: left"'  # notebooks align cells to the right
     return f"<tr>{''.join(f'<{tag} {left}>{escape(cell)}</{tag}>' for cell in cells)}</tr>"
+
+
+def near(path: Path) -> str:
+    """Return a path as seen from the current folder, if it is below that."""
+    if not has_current_folder() or not path.is_relative_to(Path.cwd()):
+        return str(path)
+    return str(path.relative_to(Path.cwd()))
+
+
+def has_current_folder() -> bool:
+    """Return whether the current folder is still there: it may have been a temporary one."""
+    try:
+        return bool(Path.cwd())
+    except FileNotFoundError:
+        return False

@@ -1,75 +1,69 @@
-"""Runs of policies on recorded curves, and what their picks cost.
-
-Runs are compiled, problem by problem, in threads. Standard errors are over problems (each the mean
-over its draws and budgets), of the difference to a baseline on the same problems and draws. Many
-problems of a set share learners, tasks or data, so these standard errors are too small; they show
-random variation of draws and problems, not what another kind of learner would change.
-"""
+"""Runs of policies on recorded curves, by pulls: compiled, problem by problem, in threads."""
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from itertools import product
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
-from latebloomer.bench.curve_sets import Curves
-from latebloomer.core import moves
+from latebloomer.bench.costs import Cost, cost
+from latebloomer.bench.curves import Curves, Ints
 from latebloomer.core.kernel import cpu_jit, kernel
-from latebloomer.core.ledger import PULLS, Game, Ledger, replay
+from latebloomer.core.ledger import PULLS, Game, Ledger
+from latebloomer.core.moves import replay
+from latebloomer.core.policy_moves import game_of, key, moves_of
+from latebloomer.core.run_memory import arrays_for
 from latebloomer.policies.base import Policy
 from latebloomer.problems.curves import Floats
-from latebloomer.simulation.local_runs import progress_bar
+from latebloomer.racing.request import usual_min_pulls
 
-Ints = npt.NDArray[np.int64]
-Costs: TypeAlias = dict[str, Floats]  # by set: (policies, problems, budgets, columns of `cost`)
 Player: TypeAlias = Policy | Callable[[int, int, int], Policy]  # or the policy for K, T and H
-
-ALL = "all"
 
 
 class Played(NamedTuple):
-    """What one policy did on one problem at one budget."""
+    """What one policy did on one problem at one budget, draw by draw."""
 
-    picks: Ints  # (draws,)
-    spent: Any  # pulls, or time in pulls of average cost
-    left_out: int  # arms left out because the budget was below the policy's minimum
-
-
-Found: TypeAlias = Mapping[tuple[str, float], Played]  # by policy and budget in full trainings
+    picks: Ints
+    trained: Ints  # pulls of the pick
+    spent: Ints  # pulls of all arms
+    left_out: int = 0  # arms left out because the budget was below the policy's minimum
 
 
 @kernel
 def play_tables(
-    game: Game, ledger: Ledger, tables: Any, picks: Any, spent: Any, path: Any
+    game: Game, ledger: Ledger, tables: Any, picks: Any, trained: Any, spent: Any, path: Any
 ) -> None:
     """Run the policy once on each table of rewards; a single table serves all runs."""
     for run in range(len(picks)):
         picks[run] = replay(game, ledger, tables[run % len(tables)], run, path)
+        trained[run] = ledger.n[picks[run]]
         spent[run] = ledger.cursor[PULLS]
 
 
-def play(policy: Policy, tables: Floats, budget: int, draws: int, seed: int) -> Played:
-    """Run a policy on rewards (draws or 1, arms, pulls).
+def play(
+    policy: Policy, tables: Floats, budget: int, draws: int, seed: int, min_pulls: int = 1
+) -> Played:
+    """Run a policy on rewards (draws or 1, arms, pulls); no arm is dropped before `min_pulls`.
 
     If the budget is below the policy's minimum, each draw has a random subset of as many arms as
     it allows, as the error message advises; if it does not allow two, the pick is random.
     """
     arms, whole = playable(policy, tables.shape[1], budget), tables.shape[1]
     if arms == whole:
-        return Played(*_run(policy, tables, budget, draws, seed), 0)
+        return _run(policy, tables, budget, draws, seed, min_pulls)
     if arms == 0:
         picks = np.random.default_rng([seed, whole]).integers(whole, size=draws)
-        return Played(picks, np.zeros(draws, np.int64), whole)
+        nothing = np.zeros(draws, np.int64)
+        return Played(picks, nothing, nothing, whole)
     rng = np.random.default_rng([seed, whole, arms])
-    picks, spent = np.zeros(draws, np.int64), np.zeros(draws, np.int64)
+    found = np.zeros((3, draws), np.int64)
     for draw in range(draws):
         subset = np.sort(rng.choice(whole, arms, replace=False))
         table = tables[draw % len(tables)][None, subset]
-        (pick,), spent[draw : draw + 1] = _run(policy, table, budget, 1, seed + draw)
-        picks[draw] = subset[pick]
-    return Played(picks, spent, whole - arms)
+        alone = _run(policy, table, budget, 1, seed + draw)
+        found[:, draw] = subset[alone.picks[0]], alone.trained[0], alone.spent[0]
+    picks, trained, spent = found
+    return Played(picks, trained, spent, whole - arms)
 
 
 def playable(policy: Policy, arms: int, budget: int) -> int:
@@ -79,13 +73,16 @@ def playable(policy: Policy, arms: int, budget: int) -> int:
     return arms if arms > 1 else 0
 
 
-def _run(policy: Policy, tables: Floats, budget: int, draws: int, seed: int) -> tuple[Ints, Ints]:
+def _run(
+    policy: Policy, tables: Floats, budget: int, draws: int, seed: int, min_pulls: int = 1
+) -> Played:
     _, arms, horizon = tables.shape
-    game = moves.game_of(policy, arms, budget, horizon, moves.key(seed), compiled=True)
-    ledger = moves.arrays_for(policy, arms, min(budget, horizon))
-    picks, spent, path = (np.zeros(size, np.int64) for size in (draws, draws, budget))
-    moves.moves_of(type(policy), play_tables, cpu_jit())(game, ledger, tables, picks, spent, path)
-    return picks, spent
+    game = game_of(policy, arms, budget, horizon, key(seed), min_pulls, compiled=True)
+    ledger = arrays_for(policy, arms, min(budget, horizon))
+    picks, trained, spent, path = (np.zeros(n, np.int64) for n in (draws, draws, draws, budget))
+    run_all = moves_of(type(policy), play_tables, cpu_jit())
+    run_all(game, ledger, tables, picks, trained, spent, path)
+    return Played(picks, trained, spent)
 
 
 def shuffled(curves: Curves, draws: int, seed: int) -> tuple[Floats, Ints]:
@@ -100,111 +97,52 @@ def shuffled(curves: Curves, draws: int, seed: int) -> tuple[Floats, Ints]:
     return np.stack([tables[draw % len(tables)][order[draw]] for draw in range(draws)]), order
 
 
+def play_problem(
+    curves: Curves, policies: Mapping[str, Player], budgets: Sequence[float], draws: int, seed: int
+) -> Floats:
+    """Return the mean costs (policy, budget, measure) of a problem; budgets in full trainings.
+
+    All policies see the same random rewards. The policy called "auto" drops no arm before the pull
+    before which a race drops none.
+    """
+    tables, order = shuffled(curves, draws, seed)
+    runs, every = curves.runs_shown(draws, seed), np.arange(draws)
+    ends = np.empty((draws, curves.arms))  # of the drawn rewards, in the set's order
+    ends[every[:, None], order] = tables[:, :, -curves.last :].mean(axis=2)
+    found = np.empty((len(policies), len(budgets), len(Cost._fields)))
+    for row, (label, player) in enumerate(policies.items()):
+        for column, trainings in enumerate(budgets):
+            budget = curves.pulls_of(trainings)
+            size = (curves.arms, budget, curves.length)
+            policy = player if isinstance(player, Policy) else player(*size)
+            min_pulls = usual_min_pulls(label, curves.arms, budget)
+            played = play(policy, tables, budget, draws, seed, min_pulls)
+            picks, left_out = order[every, played.picks], played.left_out / curves.arms
+            draw_by_draw = [
+                cost(
+                    curves, runs[k], ends[k], picks[k], played.trained[k], spent / budget, left_out
+                )
+                for k, spent in enumerate(played.spent)
+            ]
+            found[row, column] = np.mean(draw_by_draw, axis=0)
+    return found
+
+
 def play_all(
     problems: Sequence[Curves],
-    policies: dict[str, Player],
+    policies: Mapping[str, Player],
     budgets: Sequence[float],
     draws: int,
     seed: int,
     threads: int,
-    shown: bool = False,
-) -> list[Found]:
-    """Return, for each problem, what was played by (policy, budget in full trainings).
+    advance: Callable[[int], None] = lambda _: None,
+) -> list[Floats]:
+    """Return `play_problem` of each problem."""
 
-    All policies see the same random rewards.
-    """
-
-    def play_one(curves: Curves) -> Found:
-        tables, order = shuffled(curves, draws, seed)
-        found = {}
-        for label, player in policies.items():
-            for trainings in budgets:
-                budget = curves.pulls_of(trainings)
-                size = (curves.arms, budget, curves.length)
-                policy = player if isinstance(player, Policy) else player(*size)
-                played = play(policy, tables, budget, draws, seed)
-                picks = order[np.arange(draws), played.picks]
-                found[label, trainings] = played._replace(picks=picks)
-        done(1)
+    def play_one(curves: Curves) -> Floats:
+        found = play_problem(curves, policies, budgets, draws, seed)
+        advance(1)
         return found
 
-    bar = progress_bar(len(problems), "problems", shown)
-    with bar as done, ThreadPoolExecutor(threads) as pool:
+    with ThreadPoolExecutor(threads) as pool:
         return list(pool.map(play_one, problems))  # an error cancels those that wait
-
-
-# --- what picks cost ---
-
-
-class Line(NamedTuple):
-    """One policy on one set (or all) at one budget (or all)."""
-
-    group: str
-    budget: str
-    policy: str
-    problems: int
-    rank_loss: float  # share of the arms that are truly better than the pick
-    rank_loss_less: float  # the baseline's minus this policy's: positive is better
-    rank_loss_se: float  # standard error of that difference; nan if there is one problem
-    regret: float  # as a share of the range between the problem's worst and best arm
-    regret_less: float
-    regret_se: float
-    error: float  # share of picks that are not the best
-    error_less: float
-    error_se: float
-    spent: float  # share of the budget
-    left_out: float  # share of arms left out because the budget was below the policy's minimum
-
-
-def cost(curves: Curves, played: Played, budget: float) -> Floats:
-    """Return rank loss, regret, error, share of budget spent, share of arms left out: means."""
-    truth = curves.truth
-    got, best, spread = truth[played.picks], truth.max(), float(np.ptp(truth))
-    rank = (truth[None, :] > got[:, None]).mean()
-    regret = (best - got).mean() / spread if spread > 0 else 0.0
-    spent = played.spent.mean() / curves.pulls_of(budget)
-    return np.array([rank, regret, (got < best).mean(), spent, played.left_out / curves.arms])
-
-
-def costs_by_set(problems: Sequence[Curves], played: Sequence[Found]) -> Costs:
-    """Return the costs of all that was played, set by set."""
-    rows: dict[str, list[Floats]] = {}
-    for curves, found in zip(problems, played, strict=True):
-        policies, budgets = (dict.fromkeys(part) for part in zip(*found, strict=True))
-        cells = [[cost(curves, found[p, c], c) for c in budgets] for p in policies]
-        rows.setdefault(curves.group, []).append(np.array(cells))
-    return {group: np.stack(part, axis=1) for group, part in rows.items()}
-
-
-def lines_of(
-    costs: Costs, policies: Sequence[str], budgets: Sequence[float], baseline: str
-) -> list[Line]:
-    """Return lines per set and budget, per set, per budget and in total; sets count equally."""
-    by_group = {group: [part] for group, part in costs.items()}
-    if len(costs) > 1:
-        by_group[ALL] = [*costs.values()]
-    places = {ALL: slice(None)}  # of each budget, and of all
-    if len(budgets) > 1:
-        places |= {f"{c:g}": slice(place, place + 1) for place, c in enumerate(budgets)}
-    lines, base = [], policies.index(baseline)
-    for (group, parts), (name, at) in product(by_group.items(), places.items()):
-        problems = sum(part.shape[1] for part in parts)
-        for row, policy in enumerate(policies):
-            lines.append(Line(group, name, policy, problems, *_measures(parts, row, base, at)))
-    return lines
-
-
-def _measures(parts: list[Floats], row: int, base: int, at: slice) -> list[float]:
-    """Return the columns of `Line` from `rank_loss` on, by problem the mean over budgets `at`."""
-    own = [part[row, :, at].mean(axis=1) for part in parts]
-    less = [(part[base] - part[row])[:, at].mean(axis=1) for part in parts]
-    means, gains = (np.mean([part.mean(axis=0) for part in some], axis=0) for some in (own, less))
-    errors = np.sqrt(sum(_variance(part) for part in less)) / len(parts)
-    return [*np.stack([means, gains, errors], axis=1)[:3].ravel().tolist(), *means[3:].tolist()]
-
-
-def _variance(part: Floats) -> Floats:
-    """Return the variance of the mean over problems."""
-    if len(part) < 2:
-        return np.full(part.shape[1], np.nan)
-    return part.var(axis=0, ddof=1) / len(part)

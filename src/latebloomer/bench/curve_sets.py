@@ -1,119 +1,26 @@
-"""Sets of curves, by name or from a user's own folder, and how rewards scatter around them.
+"""Sets of curves, by name: recorded on tables, public ones in a data folder, and synthetic ones.
 
-The public sets are made as the README of their data says; `LATEBLOOMER_DATA` names the folder
-that holds `data/`. What counts as a problem is fixed here, seeds included, so that two people who
-run the bench get the same. A score before training is not a pull: TaskSet and YAHPO record one,
-which is left out. The other sets are synthetic: six random families and the paper's settings.
-
-In a user's folder every file is a problem, each subfolder a set. Layouts are those of
-`latebloomer.problems.recorded`: a ``.csv`` or ``.parquet`` with one column per learner and one row
-per pull, or an ``.npz`` with one array per learner (or a table ``curves``); and journals of
-finished races. Runs of the same learners are one problem: an ``.npz`` whose ``curves`` are
-(learners, runs, pulls), or files ``name.run1.csv``, ``name.run2.csv`` and so on. Higher is better.
-Files that cannot be used are skipped and reported.
+What counts as a problem is fixed here, seeds included, so that two people who run the bench get
+the same. The tables lie in this package; `latebloomer download` fetches lcdb10; no command fetches
+the others, which are made as the README of their data says: `LATEBLOOMER_DATA` names the folder
+that holds `data/`. A score before training is not a pull: TaskSet and YAHPO record one, which is
+left out. The synthetic sets are six random families and the paper's settings.
 """
 
-import re
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing
-from dataclasses import dataclass
 from functools import partial
 from itertools import product
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from latebloomer.errors import CurveError, LatebloomerError, unknown
-from latebloomer.policies.plan_text import counted
+from latebloomer.bench.curves import Curves, Skipped
+from latebloomer.bench.recorded_tables import TABLE_SETS
+from latebloomer.errors import CurveError, unknown
 from latebloomer.problems import FAMILIES, problem, random_problem
 from latebloomer.problems.curves import Floats
-from latebloomer.problems.recorded import READERS, data_path, load_runs
-from latebloomer.racing.journal.files import read
-from latebloomer.session.events import FAILED, Created, Decided, Joined, LearnerLeft, ScoreReported
-
-
-@dataclass(frozen=True, eq=False)
-class Curves:
-    """K arms whose mean rewards after 1..L pulls are recorded; higher is better.
-
-    Rewards are the curves themselves unless `sd`, `outcomes` or `runs` is given.
-
-    Attributes
-    ----------
-    group : str
-        Set that the problem belongs to.
-    name : str
-        Name of the problem.
-    means : Floats
-        Mean rewards (arms, pulls).
-    sd : Any
-        Gaussian noise: one standard deviation, or one per arm and pull.
-    outcomes : int
-        Number of right-or-wrong outcomes that a reward is the mean of; 0 for none.
-    runs : Floats | None
-        Recorded runs (arms, runs, pulls), whose means the curves are.
-    seconds : Any
-        Time of training so far (arms, pulls), if it was recorded.
-    note : str
-        For the report: what differs from what was recorded.
-    """
-
-    group: str
-    name: str
-    means: Floats
-    sd: Any = None
-    outcomes: int = 0
-    runs: Floats | None = None
-    seconds: Any = None
-    note: str = ""
-
-    @property
-    def arms(self) -> int:
-        """K, the number of arms."""
-        return len(self.means)
-
-    @property
-    def length(self) -> int:
-        """L, the number of recorded pulls of each arm: the horizon of the bench."""
-        return int(self.means.shape[1])
-
-    def pulls_of(self, trainings: float) -> int:
-        """Return T, the pulls of a budget in full trainings, at least two."""
-        return max(2, round(trainings * self.length))
-
-    @property
-    def noisy(self) -> bool:
-        """True if rewards differ from draw to draw."""
-        return self.sd is not None or self.outcomes > 0 or self.runs is not None
-
-    @property
-    def truth(self) -> Floats:
-        """What each arm is worth: the mean of its last L/50 pulls, at least one."""
-        return self.means[:, -max(1, self.length // 50) :].mean(axis=1)
-
-    def tables(self, draws: int, seed: int) -> Floats:
-        """Return rewards (draws, arms, pulls), equal for every policy; one draw if not noisy."""
-        if not self.noisy:
-            return np.ascontiguousarray(self.means[None])
-        words = (self.group, self.name)
-        rng = np.random.default_rng([seed, *(zlib.crc32(word.encode()) for word in words)])
-        shape = (draws, *self.means.shape)
-        if self.runs is not None:  # each arm shows one of its own runs
-            which = rng.integers(self.runs.shape[1], size=(draws, self.arms))
-            return self.runs[np.arange(self.arms), which]
-        if self.outcomes:
-            return rng.binomial(self.outcomes, self.means, shape) / self.outcomes
-        return self.means + self.sd * rng.standard_normal(shape)
-
-
-class Skipped(NamedTuple):
-    """A file or a set that could not be used, and why."""
-
-    what: str
-    why: str
-
+from latebloomer.problems.recorded import data_path
 
 # --- the public sets: recorded curves ---
 
@@ -129,6 +36,7 @@ HORIZONS = (2000, 5000, 10_000, 20_000)  # online steps
 SUBSETS = 25  # of the 29 learners, at each horizon
 STEPS = 10  # online steps to a pull
 SMOOTH = 101  # steps
+TICK = 1e-6  # no pull is shorter, in seconds
 
 
 def lcdb11(group: str) -> Iterator[Curves]:
@@ -165,8 +73,23 @@ def lcdb10() -> Iterator[Curves]:
         at = rows[-1] * np.arange(1, ROWS + 1) / ROWS
         runs = np.array([[np.interp(at, rows, run) for run in arm] for arm in accuracy])
         took = [np.interp(at, rows, np.maximum.accumulate(s)) for s in file[f"{name}|seconds"]]
-        means, seconds = runs.mean(axis=1), np.array(took)
-        yield Curves("lcdb10", f"openml-{name}", means, runs=runs, seconds=seconds)
+        seconds = seconds_of_pulls(np.array(took))[:, None]
+        yield Curves("lcdb10", f"openml-{name}", runs.mean(axis=1), runs=runs, seconds=seconds)
+
+
+def seconds_of_pulls(took: Floats) -> Floats:
+    """Return seconds of each pull from seconds of whole trainings, of ever more rows.
+
+    Every size was trained from scratch, and the cost of starting is in each time. A race starts
+    once, and on a small data set starting costs more than all that follows. So the first pull
+    counts as much as an average one.
+
+    >>> seconds_of_pulls(np.array([[2.0, 3.0, 4.0]]))
+    array([[0.666..., 1.        , 1.        ]])
+    """
+    steps = np.diff(took, prepend=0.0)
+    steps[:, 0] = (took[:, -1] - took[:, 0]) / took.shape[1]
+    return np.maximum(steps, TICK)
 
 
 def taskset(arms: int = GROUP_SIZE, first: int = BEFORE_TRAINING) -> Iterator[Curves]:
@@ -225,19 +148,28 @@ def by_pull(curves: Floats, horizon: int) -> Floats:
     return curves[:, :horizon].reshape(len(curves), -1, STEPS).mean(axis=2)
 
 
+# Where the data of a set come from; only the first is fetched by a command.
+SOURCES = {
+    "lcdb10": "`latebloomer download lcdb FOLDER` makes one with lcdb10 in it, from PyPI",
+    "lcdb11": "no command fetches lcdb11: its curves are LCDB 1.1 (Yan, Mohr and Viering 2025), "
+    "github.com/learning-curve-research/LCDB-1.1",
+    "taskset_imdb_rnn": "no command fetches taskset: its curves are in "
+    "github.com/releaunifreiburg/DPL, data/taskset",
+    "srb_imdb_curves": "no command fetches srb-imdb: its curves are in "
+    "github.com/albertometelli/stochastic-rising-bandits, data/learning curves",
+    "yahpo_lcbench_surrogate": "no command fetches yahpo: it was evaluated with the model "
+    "lcbench of github.com/slds-lmu/yahpo_data",
+}
+OFFLINE = "the sets tables and random need no files"
+
+
 def archive(folder: str) -> dict[str, Any]:
-    """Return the arrays of `data/<folder>/<folder>.npz`."""
-    file = data_folder() / folder / f"{folder}.npz"
-    if not file.is_file():
-        raise CurveError(f"there is no {file}")
+    """Return the arrays of `data/<folder>/<folder>.npz` in the data folder."""
+    path = Path("data", folder, f"{folder}.npz")
+    advice = f"{SOURCES[folder]}; {OFFLINE}"
+    file = data_path(path, f"the set {folder.partition('_')[0]}", advice)
     with np.load(file, allow_pickle=False) as arrays:
         return dict(arrays)
-
-
-def data_folder() -> Path:
-    """Return the folder with recorded curves."""
-    advice = "`latebloomer download lcdb FOLDER` makes one with the set lcdb10 in it"
-    return data_path(Path("data"), "a set of recorded curves", advice)
 
 
 # --- synthetic sets: six random families, the paper's settings, and its IMDB race ---
@@ -282,17 +214,19 @@ PUBLIC: dict[str, MakeSet] = {
 RANDOM: dict[str, MakeSet] = {f"random-{name}": partial(random_family, name) for name in FAMILIES}
 PAPER: dict[str, MakeSet] = {name: partial(paper_setting, name) for name in ("paper-a", "paper-b")}
 PAPER["imdb"] = paper_imdb
-SETS: dict[str, MakeSet] = PUBLIC | {"lcdb10": lcdb10} | RANDOM | PAPER
-GROUPS = {"public": PUBLIC, "random": RANDOM, "paper": PAPER, "all": SETS}
+SETS: dict[str, MakeSet] = {**TABLE_SETS, **PUBLIC, "lcdb10": lcdb10, **RANDOM, **PAPER}
+GROUPS: dict[str, dict[str, MakeSet]] = {
+    "tables": {**TABLE_SETS}, "public": PUBLIC, "random": RANDOM, "paper": PAPER, "all": SETS,
+}  # fmt: skip
 
 
 def names_of(words: Iterable[str]) -> list[str]:
-    """Return the sets that are meant; public, random, paper and all stand for several.
+    """Return the sets that are meant; tables, public, random, paper and all are several.
 
     Parameters
     ----------
     words : Iterable[str]
-        Names of sets, or public, random, paper, all.
+        Names of sets, or tables, public, random, paper, all.
 
     Returns
     -------
@@ -361,128 +295,3 @@ def _makers(name: str, arms: Sequence[int]) -> list[tuple[str, MakeSet]]:
     if name not in IN_GROUPS:
         return [(name, SETS[name])]
     return [(sized(name, size), partial(IN_GROUPS[name], size)) for size in arms]
-
-
-# --- a user's own files ---
-
-SHORTEST = 4  # pulls
-RUN = re.compile(r"(.+)\.run(\d+)")  # the stem of a file that holds one run
-SQLITE = b"SQLite format 3\x00"  # how every journal begins
-COMPANIONS = ("-wal", "-shm", ".lock")  # endings of files that a journal leaves next to it
-CHECKPOINTS = ".checkpoints"  # ending of the folder that it leaves next to it
-
-
-def read_folder(folder: Path, sigma: float | None = None) -> tuple[list[Curves], list[Skipped]]:
-    """Return the problems of a folder, and what was skipped.
-
-    Parameters
-    ----------
-    folder : Path
-        Folder with a file for each past race.
-    sigma : float | None
-        Standard deviation of noise that is added. Default: no noise.
-
-    Returns
-    -------
-    tuple
-        Problems, and what was skipped with its reason.
-
-    Raises
-    ------
-    CurveError
-        There is no such folder, or no file in it can be used.
-    """
-    if not folder.is_dir():
-        raise CurveError(f"{folder}: there is no such folder")
-    found: list[Curves] = []
-    skipped: list[Skipped] = []
-    for name, paths in files_by_problem(folder).items():
-        try:
-            found.append(_problem(folder, name, paths, sigma))
-        except LatebloomerError as error:
-            why = str(error).removeprefix(str(paths[0])).lstrip(": ")
-            skipped.append(Skipped(str(name.relative_to(folder)), why))
-    if not found:
-        shown = [f"{what}: {why}" for what, why in skipped[:5]] or ["it is empty"]
-        shown += [f"and {len(skipped) - 5} more"] if len(skipped) > 5 else []
-        raise CurveError(f"{folder}: no curves in it that can be used: {'; '.join(shown)}")
-    return found, skipped
-
-
-def files_by_problem(folder: Path) -> dict[Path, list[Path]]:
-    """Return the files of each problem; files of its runs, in their order, under one name."""
-    found: dict[Path, list[tuple[int, Path]]] = {}
-    for path in sorted(folder.rglob("*")):
-        inside = path.relative_to(folder)
-        of_journal = any(part.endswith(CHECKPOINTS) for part in inside.parts[:-1])
-        if path.is_file() and not path.name.endswith(COMPANIONS) and not of_journal:
-            run = RUN.fullmatch(path.stem) if path.suffix in READERS else None
-            name = path.with_name(run[1] + path.suffix) if run else path
-            found.setdefault(name, []).append((int(run[2]) if run else 0, path))
-    return {name: [path for _, path in sorted(runs)] for name, runs in found.items()}
-
-
-def _problem(folder: Path, name: Path, paths: list[Path], sigma: float | None) -> Curves:
-    runs, note = _runs(paths)
-    pulls = runs.shape[2]
-    if pulls < SHORTEST:
-        raise CurveError(f"{paths[0]}: {counted(pulls)}, but a race needs at least {SHORTEST}")
-    inside = name.parent.relative_to(folder)
-    group = folder.resolve().name if inside == Path() else str(inside)
-    if runs.shape[1] > 1:
-        return Curves(group, name.name, runs.mean(axis=1), runs=runs, note=note)
-    return Curves(group, name.name, runs[:, 0], sigma, note=note)
-
-
-def _runs(paths: list[Path]) -> tuple[Floats, str]:
-    """Return rewards (learners, runs, pulls), and a note on them."""
-    path = paths[0]
-    try:
-        if path.suffix not in READERS:
-            return read_journal(path)
-        first, *others = runs = [run for one in paths for run in load_runs(one)]
-    except (OSError, UnicodeDecodeError, ArithmeticError) as error:
-        raise CurveError(f"{path}: cannot be read ({error})") from error
-    for run in others:
-        if first.names != run.names:
-            raise CurveError(f"{path}: {run.label} holds other learners than {first.label}")
-        if first.length != run.length:
-            lengths = f"{first.length} pulls in {first.label}, {run.length} in {run.label}"
-            raise CurveError(f"{path}: runs of unequal length: {lengths}")
-    return np.stack([run.curves for run in runs], axis=1), ""
-
-
-def read_journal(path: Path) -> tuple[Floats, str]:
-    """Return the rewards (learners, 1, pulls) of a finished race, and a note.
-
-    Curves end where the first of them ends. Learners that failed are left out.
-    """
-    with path.open("rb") as file:
-        if file.read(len(SQLITE)) != SQLITE:
-            raise CurveError(f"{path}: not a file of curves ({', '.join(READERS)}) or a journal")
-    with closing(read(path)) as journal:
-        events = [entry.event for entry in journal.read()]
-    if not any(isinstance(event, Decided) for event in events):
-        raise CurveError(f"{path}: the race is not finished")
-    created = next(event for event in events if isinstance(event, Created))
-    sign = 1.0 if created.settings.get("maximize", True) else -1.0
-    names = [*created.names, *(event.name for event in events if isinstance(event, Joined))]
-    left = [event for event in events if isinstance(event, LearnerLeft) and event.how == FAILED]
-    failed = sorted({event.arm for event in left})
-    curves: dict[int, list[float]] = {arm: [] for arm in range(len(names)) if arm not in failed}
-    for event in events:
-        if isinstance(event, ScoreReported) and event.arm in curves:
-            curves[event.arm].append(sign * event.score)
-    if len(curves) < 2:
-        raise CurveError(f"{path}: {len(curves)} of its learners did not fail, but 2 are needed")
-    shortest = min(curves, key=lambda arm: len(curves[arm]))
-    known, most = len(curves[shortest]), max(map(len, curves.values()))
-    notes = []
-    if known < most:
-        notes.append(
-            f"learners are compared at pull {known}, up to which all are known: "
-            f"{names[shortest]!r} was trained no further, another up to {most}"
-        )
-    if failed:
-        notes.append(f"without {', '.join(names[arm] for arm in failed)}, which failed")
-    return np.array([[scores[:known]] for scores in curves.values()]), "; ".join(notes)

@@ -2,7 +2,7 @@
 
 import inspect
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Annotated, Any
 
@@ -10,18 +10,31 @@ import typer
 from typer.core import TyperCommand
 
 from latebloomer.cli import journal_commands as j
-from latebloomer.cli import options as o
+from latebloomer.cli import paper_commands as p
 from latebloomer.cli import race_commands as r
 from latebloomer.cli import simulation_commands as s
-from latebloomer.cli.options import say
+from latebloomer.cli.output import say
 from latebloomer.errors import Interrupted, LatebloomerError
 from latebloomer.version import __version__
 
 ERROR, INTERRUPTED = 2, 130  # exit codes; 130 is the shell's for Ctrl-C
 COMMANDS = (
-    r.race, r.resume, j.races, j.show, j.watch, j.report, j.repair, s.plan, s.policies, s.simulate,
-    s.bench, s.download, s.reproduce, s.cite,
-)  # fmt: skip
+    r.race,
+    r.resume,
+    j.races,
+    j.show,
+    j.watch,
+    j.report,
+    j.repair,
+    s.plan,
+    s.policies,
+    s.simulate,
+    s.guarantees,
+    s.bench,
+    s.download,
+    p.reproduce,
+    p.cite,
+)
 SUMMARY = "Train several learners under one shared budget and keep the one that ends best."
 
 app = typer.Typer(
@@ -84,23 +97,34 @@ def with_exit_code(command: Callable[..., None]) -> Callable[..., None]:
             say(stop, err=True)
             raise typer.Exit(INTERRUPTED) from None
         except LatebloomerError as error:
-            say(f"{type(error).__name__}: {with_options(str(error), command)}", err=True)
+            text = with_options(str(error), command, error.quoted)
+            say(f"{type(error).__name__}: {text}", err=True)
             raise typer.Exit(ERROR) from None
 
     return wrapped
 
 
-def with_options(text: str, command: Callable[..., None]) -> str:
+def with_options(text: str, command: Callable[..., None], quoted: Sequence[str] = ()) -> str:
     """Return a message with the command's options, and commands, in place of Python's.
 
     What only Python can do, an alternative such as ", or ... with journal=None", is left out.
+    `quoted` are parts of the text that are the words of others: they stay as they are.
 
     >>> with_options("retries=-1 is too small. Call resume('r.db', learners, budget=...).", r.race)
     '--retries -1 is too small. Call `latebloomer resume r.db LEARNERS --budget ...`.'
     >>> with_options("learners=['net']: give full_steps={'net': 2, 'b': 8}, or seed=None.", r.race)
     "learners=['net']: give --full-steps net=2,b=8."
+    >>> with_options("seed=1: net raised KeyError: seed=None.", r.race, ["KeyError: seed=None"])
+    '--seed 1: net raised KeyError: seed=None.'
     """
-    call = r"resume\('([^']*)', learners(?:,( \w+=\.\.\.))?\)"
+    for part in quoted:
+        before, found, after = text.partition(part)
+        if found:
+            sides = (with_options(side, command, quoted) for side in (before, after))
+            return found.join(sides)
+    on_ray = r"(resume\('[^']*', learners), runner=RayRunner\(([^()]*)\)\)"
+    text = re.sub(on_ray, lambda m: f"{m[1]}, --runner ray {_ray_options(m[2])})", text)
+    call = r"resume\('([^']*)', learners(?:,( \w+=\.\.\.| --runner ray [^)]*))?\)"
     text = re.sub(call, r"`latebloomer resume \1 LEARNERS\2`", text)
     pairs = r"\{'([^{}]*': \d+)\}"
     text = re.sub(pairs, lambda m: re.sub("'|(?<=,) ", "", m[1]).replace(": ", "="), text)
@@ -110,24 +134,21 @@ def with_options(text: str, command: Callable[..., None]) -> str:
     def option(match: re.Match[str]) -> str:
         return f"--{match[1].replace('_', '-')}{' ' * bool(match[2])}"
 
+    text = re.sub(rf"\b({names})=False\b", lambda m: f"--no-{m[1]}", text)
+
     return re.sub(rf"\b({names})=(?=([^\s.,)]|\.\.)?)", option, text)
 
 
-def with_options_of(command: Callable[..., None]) -> None:
-    """Make a command's parameters options with help; those of `carry_out` stand for `**shared`.
+def _ray_options(settings: str) -> str:
+    """Return the settings of a `RayRunner` as options.
 
-    The texts are in the docstrings of the command, of `carry_out`, and of `race`.
+    >>> _ray_options("address='auto', storage='s3://bucket/races'")
+    '--address auto --storage s3://bucket/races'
     """
-    texts = o.texts_in(r.race) | o.texts_in(r.carry_out) | o.texts_in(command)
-    own = list(inspect.signature(command, eval_str=True).parameters.values())
-    if own and own[-1].kind is inspect.Parameter.VAR_KEYWORD:
-        more = inspect.signature(r.carry_out, eval_str=True).parameters.values()
-        own[-1:] = [one.replace(kind=own[0].kind) for one in more if one.kind is one.KEYWORD_ONLY]
-    options = [o.as_option(one, texts[one.name]) for one in own]
-    command.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]
+    pairs = re.findall(r"(\w+)='([^']*)'", settings)
+    return " ".join(f"--{name} {value}" for name, value in pairs)
 
 
 for command in COMMANDS:
-    with_options_of(command)
-    about = (inspect.getdoc(command) or "").partition(o.SECTION)[0]
+    about = inspect.getdoc(command)
     app.command(cls=CommandWithPanels, help=about)(with_exit_code(command))

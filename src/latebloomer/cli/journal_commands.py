@@ -4,46 +4,42 @@ from __future__ import annotations
 
 import json as jsons
 import shlex
+import sys
 from contextlib import nullcontext
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from latebloomer._util.atomic_files import need_different, write_file
-from latebloomer._util.text import aligned, one_line
-from latebloomer.cli import options as o
-from latebloomer.cli.options import say
+from latebloomer._util.console import line_width
+from latebloomer._util.fitted_table import Column, fitted
+from latebloomer._util.text import NAME, one_line, score_text, shortened
+from latebloomer.cli import option_types as o
+from latebloomer.cli.option_checks import naming
+from latebloomer.cli.output import command, redrawn, say
 from latebloomer.errors import AllFailed
-from latebloomer.racing.journal import RACES
+from latebloomer.racing.journal.journal_file import RACES
 
 if TYPE_CHECKING:
-    from latebloomer.racing.journal.listing import ListedRace
+    from latebloomer.racing.journal.races_folder import ListedRace
 
-LatestJournal = Annotated[Path | None, typer.Argument(metavar="[JOURNAL]")]
+
+HEAD = ("race", "state", "written", "learners", "pulls", "size", "checkpoints")
+NUMBERS = ("learners", "pulls", "size", "checkpoints")
+LEFT_OUT = {"pulls": 1, "learners": 2, "written": 3, "size": 4, "checkpoints": 5}  # the last first
 
 
 def races(
-    folder: Annotated[Path, typer.Argument(metavar="[FOLDER]")] = Path(RACES),
-    clean_up: Annotated[bool, typer.Option("--clean")] = False,
-    json: bool = False,
+    folder: o.RacesFolder = Path(RACES), clean_up: o.CleanUp = False, json: o.Json = False
 ) -> None:
     """List the races of a folder, the latest last.
 
     Each has its state, learners, pulls, size and verdict. Checkpoints of learners that lost are
     kept, because a race may be extended; --clean removes those of finished races.
-
-    Parameters
-    ----------
-    folder
-        Folder of the journals.
-    clean_up
-        Remove the checkpoints of all learners but the winners of finished races.
     """
     from rich.filesize import decimal
 
-    from latebloomer.racing.journal.listing import clean, list_races
+    from latebloomer.racing.journal.races_folder import clean, list_races
 
     cleaned = list(clean(folder)) if clean_up else []
     found = list_races(folder)
@@ -62,8 +58,15 @@ def races(
 
 
 def _table(found: list[ListedRace]) -> str:
-    head = ["race", "state", "written", "learners", "pulls", "size", "checkpoints", "verdict"]
-    return "\n".join(aligned([head, *map(_row, found)], "<<<>>>><"))
+    """Return the races, one a line; a terminal that is too narrow shows fewer columns."""
+    *cells, verdicts = zip(*map(_row, found), strict=True)
+    columns = [
+        Column(head, own, right=head in NUMBERS, left_out=LEFT_OUT.get(head, 0))
+        for head, own in zip(HEAD, cells, strict=False)
+    ]
+    brief = [shortened(verdict, NAME) for verdict in verdicts]  # or why it cannot be read
+    columns.append(Column("verdict", verdicts, short=("verdict", brief)))
+    return "\n".join(fitted(columns, line_width(sys.stdout), whole=columns[0].width))
 
 
 def _row(race: ListedRace) -> list[str]:
@@ -72,36 +75,32 @@ def _row(race: ListedRace) -> list[str]:
     of = f" of {race.budget}" if race.budget is not None and race.pulls < race.budget else ""
     verdict = race.wrong or ""
     if not verdict and race.winner is not None and race.score is not None:
-        verdict = f"{race.winner}, {race.score:.6g}{', certified' * bool(race.certified)}"
+        verdict = f"{race.winner}, {score_text(race.score)}{', certified' * bool(race.certified)}"
     return [
-        one_line(Path(race.path).name), race.state,
-        f"{datetime.fromtimestamp(race.written):%Y-%m-%d %H:%M}", str(len(race.learners)),
-        f"{race.pulls}{of}", decimal(race.bytes),
-        decimal(race.checkpoint_bytes) if race.checkpoint_bytes else "-", one_line(verdict),
-    ]  # fmt: skip
+        one_line(Path(race.path).name),
+        race.state,
+        f"{datetime.fromtimestamp(race.written):%Y-%m-%d %H:%M}",
+        str(len(race.learners)),
+        f"{race.pulls}{of}",
+        decimal(race.bytes),
+        decimal(race.checkpoint_bytes) if race.checkpoint_bytes else "-",
+        one_line(verdict),
+    ]
 
 
-def report(journal: LatestJournal = None, out: Path | None = None) -> None:
-    """Write the HTML report of a race, finished or not.
-
-    Parameters
-    ----------
-    journal
-        Journal of the race, or folder whose latest journal is meant. Default: races/.
-    out
-        File to write. Default: next to the journal.
-    """
+def report(journal: o.LatestJournal = None, out: o.ReportFile = None) -> None:
+    """Write the HTML report of a race, finished or not."""
     from latebloomer.racing.api import read_verdict
-    from latebloomer.racing.journal.listing import journal_at
+    from latebloomer.racing.journal.races_folder import journal_at
 
     found = journal_at(journal)
     file = out or found.with_suffix(".html")
-    with o.naming("--out") if out else nullcontext():
+    with naming("--out") if out else nullcontext():
         try:
             read_verdict(found).report(file)
         except AllFailed:
             from latebloomer.page.race_html import race_html
-            from latebloomer.watch.live_page import FollowedRace
+            from latebloomer.watch.followed_race import FollowedRace
 
             followed = FollowedRace(found)
             followed.update()
@@ -111,19 +110,14 @@ def report(journal: LatestJournal = None, out: Path | None = None) -> None:
 
 
 def show(
-    journal: LatestJournal = None, verbose: bool = False, follow: bool = False, json: bool = False
+    journal: o.LatestJournal = None,
+    verbose: o.Verbose = False,
+    follow: o.Follow = False,
+    json: o.Json = False,
 ) -> None:
-    """Show the standings of a race, also while it runs.
-
-    Parameters
-    ----------
-    journal
-        Journal of the race, or folder whose latest journal is meant. Default: races/.
-    follow
-        Redraw while the race runs; with --json, print one line for each change.
-    """
+    """Show the standings of a race, also while it runs."""
     from latebloomer.racing.api import read_verdict
-    from latebloomer.racing.run_race import follow as verdicts
+    from latebloomer.watch.journal_follower import follow as verdicts
 
     try:
         if not follow:
@@ -133,24 +127,14 @@ def show(
             for verdict in verdicts(journal):
                 say(verdict.to_json())
         else:
-            o.redrawn(verdicts(journal))
+            redrawn(verdicts(journal))
     except AllFailed as failure:
         say(jsons.dumps({"state": "failed", "why": str(failure)}) if json else failure)
 
 
-def repair(
-    journal: Annotated[Path, typer.Argument(metavar="JOURNAL")], out: Path | None = None
-) -> None:
-    """Copy the intact beginning of a damaged journal to a new file.
-
-    Parameters
-    ----------
-    journal
-        Journal of the race.
-    out
-        New file. Default: NAME.repaired.db next to the journal.
-    """
-    from latebloomer.racing.journal.files import repair as copy_intact
+def repair(journal: o.DamagedJournal, out: o.RepairedFile = None) -> None:
+    """Copy the intact beginning of a damaged journal to a new file."""
+    from latebloomer.racing.journal.recovery import repair as copy_intact
 
     new = out or journal.with_name(f"{journal.stem}.repaired{journal.suffix}")
     found = copy_intact(journal, new)
@@ -163,27 +147,16 @@ def repair(
     states, theirs = Path(f"{journal}.checkpoints"), f"{new}.checkpoints"
     if states.is_dir():
         say(f"To use its checkpoints, first: {shlex.join(['mv', str(states), theirs])}")
-    say(f"Resume with: {o.command('resume', new)} LEARNERS")
+    say(f"Resume with: {command('resume', new)} LEARNERS")
 
 
 def watch(
-    place: Annotated[Path | None, typer.Argument(metavar="[PLACE]")] = None,
-    port: Annotated[int, o.count(0, 65535)] = 0,
-    exit_after_idle: float | None = None,
+    place: o.WatchedPlace = None, port: o.Port = 0, exit_after_idle: o.ExitAfterIdle = None
 ) -> None:
     """Watch races in a browser while they run.
 
     Its URL is printed; Ctrl-C ends it. The page is read-only and served on 127.0.0.1 only. Set
     LATEBLOOMER_WATCH_TOKEN and --port to keep its URL across restarts.
-
-    Parameters
-    ----------
-    place
-        Journal, or folder of journals. Default: races/ if it exists, else the current folder.
-    port
-        Port to listen on; 0 picks a free one.
-    exit_after_idle
-        Exit this many seconds after the last race and the last tab ended.
     """
     from latebloomer.watch.server import serve
 

@@ -6,18 +6,71 @@ import inspect
 import os
 import sys
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial, wraps
 from pathlib import Path
 from types import ModuleType
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import latebloomer
-from latebloomer._util.text import reason_of
-from latebloomer.cli.options import say
-from latebloomer.errors import LearnerError
+from latebloomer._util.text import has_current_folder, reason_of
+from latebloomer.cli.output import say
+from latebloomer.errors import LearnerError, SettingError
+
+if TYPE_CHECKING:
+    from latebloomer.policies.base import Policy
 
 Thing = TypeVar("Thing")
+
+
+class Source(NamedTuple):
+    """The learners of a command, and the words with which the user has named them."""
+
+    words: tuple[str, ...]
+    learners: Mapping[str, Any]
+    settings: Mapping[str, Any] = {}  # of the race, where a file has them
+
+
+def source_of(
+    where: str | None,
+    run: Sequence[str] = (),
+    score: str | None = None,
+    step: str | None = None,
+    need_models: bool = False,
+) -> Source:
+    """Return the learners of a module, of a TOML file, or of the commands of `--run`."""
+    if not run:
+        for name, value in (("score", score), ("step", step)):
+            if value is not None:
+                raise SettingError(f"--{name} {value!r} needs --run, the programs that print it.")
+        if where is None:
+            raise LearnerError(
+                "The learners are missing. Give mine.py:learners, a .toml file or "
+                "--run NAME=COMMAND for each program."
+            )
+        if not where.endswith(".toml"):
+            return Source((where,), learners_at(where, need_models))
+        from latebloomer.programs.race_file import read_race_file
+
+        return Source((where,), *read_race_file(Path(where)))
+    from latebloomer.programs.command import Command
+
+    if where is not None:
+        raise SettingError(f"{where!r} and --run both name learners. Give one of them.")
+    if score is None:
+        raise SettingError("--run needs --score, the name of the score in what programs print.")
+    learners = {}
+    for one in run:
+        name, found, command = one.partition("=")
+        if not (found and name.strip() and command.strip()) or name in learners:
+            wrong = "has a name that is used before" if name in learners else "has no name"
+            raise SettingError(f"--run {one!r} {wrong}: give NAME='COMMAND'.")
+        learners[name] = Command(command, score, step=step)
+    options = [word for one in run for word in ("--run", one)]
+    steps = [] if step is None else ["--step", step]
+    return Source((*options, "--score", score, *steps), learners)
+
+
 NOTHING = object()
 OURS = os.path.dirname(latebloomer.__file__)
 
@@ -45,11 +98,40 @@ def learners_at(where: str, need_models: bool = False) -> Mapping[str, Any]:
     return {name: _with_models(one) for name, one in made.items()} if need_models else made
 
 
+def policy_at(where: str, settings: str | None = None) -> "Policy":
+    """Return the policy that `path/to/file.py:Class` names, with settings as after a name.
+
+    An object of the file that is a policy does too.
+    """
+    from latebloomer.policies.base import Policy  # which loads NumPy
+    from latebloomer.policies.registry import settings_in
+
+    source, _, name = where.rpartition(":")
+    module = _module(where, source)
+    given = _run(where, lambda: getattr(module, name, NOTHING))
+    if given is NOTHING:
+        near = difflib.get_close_matches(name, dir(module), n=1)
+        cure = f"Did you mean {near[0]!r}?" if near else "Give a name that it has."
+        raise LearnerError(f"{source} has no {name!r}. {cure}")
+    made: Any = given
+    if inspect.isclass(given) and issubclass(given, Policy):
+        made = _run(where, partial(given, **settings_in(given, settings or "")))
+    elif settings:
+        raise LearnerError(f"{where} is an object, which takes no settings. Omit {settings!r}.")
+    if not isinstance(made, Policy):
+        what = "a class" if inspect.isclass(made) else type(made).__name__
+        cure = "Derive the class from latebloomer.policies.base.Policy."
+        raise LearnerError(f"{where} is {what}, but it must be a policy's class. {cure}")
+    return made
+
+
 def _module(where: str, source: str) -> ModuleType:
     """Return a module as Python imports it.
 
     A file is imported under its file name, so that pickles and other processes find it.
     """
+    if not has_current_folder():
+        raise LearnerError("The current folder has been removed. Change to another one.")
     file = Path(source).resolve() if source.endswith(".py") else None
     if file is not None and not file.is_file():
         raise LearnerError(f"There is no file {source}. Check the path, seen from {Path.cwd()}.")
@@ -90,7 +172,8 @@ def _run(where: str, call: Callable[[], Thing]) -> Thing:
             advice = "Give a function that needs no arguments."
         else:
             say("".join(shown.format()).rstrip(), err=True)
-        raise LearnerError(f"{where} raised {reason_of(error)}. {advice}") from error
+        said = reason_of(error)
+        raise LearnerError(f"{where} raised {said}. {advice}").quoting(said) from error
 
 
 def _keep_users_frames(shown: traceback.TracebackException) -> None:

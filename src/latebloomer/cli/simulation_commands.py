@@ -1,19 +1,20 @@
-"""The commands that train nothing: plans, simulations, benchmarks, the paper's figures."""
+"""The commands that train nothing: plans, simulations, comparisons."""
 
 import inspect
+import json as jsons
 from functools import partial
 from pathlib import Path
-from typing import Annotated
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from latebloomer._util.atomic_files import need_folder
-from latebloomer.citation import cite as bibtex
-from latebloomer.cli import options as o
-from latebloomer.cli.options import say
-from latebloomer.errors import Interrupted, SettingError, unknown
-from latebloomer.paper import AS_PUBLISHED, AS_WRITTEN, PUBLISHED_RUNS
+from latebloomer.cli import option_types as o
+from latebloomer.cli.option_checks import OWN_POLICY, comma_separated, naming
+from latebloomer.cli.output import check_outputs, say, say_in_lines, write_each
+from latebloomer.errors import Interrupted, SettingError, need_extras, unknown
 from latebloomer.policies import registry
+
+if TYPE_CHECKING:
+    from latebloomer.programs.race_file import ProgramRace
 
 
 def policies() -> None:
@@ -24,32 +25,41 @@ def policies() -> None:
 
 
 def plan(
-    learners: Annotated[int, o.count(2)],
-    budget: int | None = None,
-    trainings: float | None = None,
-    policy: Annotated[str, o.policies()] = "auto",
-    horizon: int | None = None,
-    min_pulls: int = 1,
-    json: bool = False,
+    race_file: o.PlannedRace = None,
+    learners: o.LearnerCount = None,
+    budget: o.PlannedBudget = None,
+    trainings: o.PlannedTrainings = None,
+    policy: o.PolicyName = "auto",
+    horizon: o.Horizon = None,
+    min_pulls: o.MinPulls = None,
+    json: o.Json = False,
 ) -> None:
-    """Show how a policy would spend a budget, before it is spent.
+    """Show how a policy would spend a budget, before it is spent."""
+    from latebloomer.racing.announcement import plan_in_words, workers_in_words
+    from latebloomer.racing.learners.full_training import PULLS
+    from latebloomer.racing.request import Budget, usual_min_pulls
 
-    Parameters
-    ----------
-    learners
-        Number of learners.
-    budget
-        Budget in pulls, over all learners.
-    trainings
-        Budget in full trainings of 100 pulls. Give --trainings or --budget.
-    """
-    from latebloomer.racing.training_share import PULLS, plan_in_words, units_of, workers_in_words
-
+    file = _race_in(race_file, learners)
+    if budget is None and trainings is None:
+        budget, trainings = (file.settings.get(name) for name in ("budget", "trainings"))
     if (budget is None) == (trainings is None):
         raise SettingError("Give exactly one of --budget and --trainings.")
-    units = units_of({"any": None}, budget, horizon, trainings, None if budget else PULLS, None)
-    pulls, at = units["budget"], units["horizon"]
+    steps = None if budget or race_file else PULLS
+    asked = Budget(
+        pulls=budget,
+        trainings=trainings,
+        horizon=horizon,
+        full_steps=steps,
+        pulls_per_training=file.settings.get("pulls_per_training"),
+    )
+    units, learners = asked.units(file.learners), learners or len(file.learners)
+    if policy == registry.AUTO:
+        policy = file.settings.get("policy", policy)
+    pulls, at = units.budget or 0, units.horizon
     found = registry.policy_for(policy, learners, pulls, pulls if at is None else at)
+    min_pulls = file.settings.get("min_pulls") if min_pulls is None else min_pulls
+    if min_pulls is None:
+        min_pulls = usual_min_pulls(policy, learners, pulls)
     described = found.describe(learners, pulls, at, min_pulls)
     if json:
         say(described.to_json())
@@ -58,150 +68,124 @@ def plan(
         words = str(described).replace("\n", f"{chosen}\n", 1)  # of the policy's line
         if trainings is not None:
             words = plan_in_words(described, registry.label_of(found) + chosen, one=at)
-        say("\n".join([words.replace("Racing", "Plan for", 1), *workers_in_words(described)]))
+        said = [words.replace("Racing", "Plan for", 1), *workers_in_words(described)]
+        say_in_lines("\n".join(said))
+
+
+def _race_in(path: Path | None, learners: int | None) -> "ProgramRace":
+    """Return the race of a file, or one of learners that are only counted."""
+    from latebloomer.programs.race_file import ProgramRace, read_race_file
+
+    if (path is None) == (learners is None):
+        raise SettingError("Give --learners, their number, or a .toml file that has them.")
+    return ProgramRace({"any": None}, {}) if path is None else read_race_file(path)
 
 
 def simulate(
-    problem: Annotated[str, typer.Option()],
-    budget: Annotated[str, typer.Option()],
-    policy: Annotated[str, o.policies()] = "r-ucbe,r-sr,sh",
-    runs: int = 1000,
-    seed: Annotated[int, o.count(0)] = 0,
-    horizon: int | None = None,
-    target: Annotated[str, o.choice("cpu", "gpu", "python")] = "cpu",
-    method: Annotated[str, o.choice("auto", "pulls", "sums")] = "auto",
-    threads: int | None = None,
-    chunk: int | None = None,
-    first_run: Annotated[int, o.count(0)] = 0,
-    out: Path | None = None,
-    csv: Path | None = None,
-    plot: Path | None = None,
-    engine: Annotated[str, o.choice("local", "ray")] = "local",
-    address: str | None = None,
-    json: bool = False,
-    quiet: bool = False,
+    problem: o.ProblemName,
+    budget: o.ArmBudgets,
+    policy: o.PolicyNames = "r-ucbe,r-sr,sh",
+    runs: o.Runs = 1000,
+    seed: o.RunsSeed = 0,
+    horizon: o.ArmHorizon = None,
+    target: o.Target = "cpu",
+    method: o.Method = "auto",
+    threads: o.Threads = None,
+    chunk: o.Chunk = None,
+    first_run: o.FirstRun = 0,
+    out: o.ResultsFile = None,
+    csv: o.TableFile = None,
+    plot: o.PlotFile = None,
+    engine: o.Engine = "local",
+    address: o.Address = None,
+    json: o.Json = False,
+    quiet: o.Quiet = False,
 ) -> None:
     """Simulate policies on a problem.
 
     Errors, regrets and pulls are printed with 95 % intervals.
-
-    Parameters
-    ----------
-    problem
-        paper-a, paper-b, imdb, one-riser:K=16:T=800, random:FAMILY:K=10:seed=3, or a file of
-        curves.
-    budget
-        Budget in pulls, over all arms; several separated by commas.
-    policy
-        Policies separated by commas, each NAME or NAME:SETTING=VALUE,...: POLICIES
-    runs
-        Runs of each policy at each budget.
-    seed
-        Random seed.
-    horizon
-        Pulls per arm at which arms are compared. Default: each budget.
-    target
-        cpu, gpu or python.
-    method
-        pulls: draw every reward; sums: draw window sums (Gaussian noise, fixed plans); auto: sums
-        if possible.
-    threads
-        CPU threads. Default: all cores.
-    chunk
-        Runs per unit of work. Default: automatic.
-    first_run
-        Number of the first run.
-    out
-        Results file. If it exists, only missing runs are simulated.
-    csv
-        Write the table to this file.
-    plot
-        Plot error and regret here.
-    engine
-        Where runs are simulated: local, or ray for tasks on a cluster.
     """
     from latebloomer.problems import problem as problem_at
     from latebloomer.simulation.simulate import simulate as run
 
-    o.check_outputs({"--out": out, "--csv": csv, "--plot": plot})
-    budgets = o.comma_separated("--budget", budget, int)
-    with o.naming("--problem"):
+    check_outputs({"--out": out, "--csv": csv, "--plot": plot})
+    if plot is not None:
+        need_extras("simulations with --plot", sim="numba", plots="matplotlib")
+    budgets = comma_separated("--budget", budget, int)
+    with naming("--problem"):
         given = problem_at(problem)
-    found = run(
-        given, registry.split_policies(policy), budgets, runs, seed, horizon=horizon,
-        target=target, method=method, threads=threads, chunk=chunk, first_run=first_run, out=out,
-        engine=engine, address=address, progress=not quiet,
-    )  # fmt: skip
+    simulated = partial(
+        run,
+        given,
+        own_or_named(policy),
+        budgets,
+        runs,
+        seed,
+        horizon=horizon,
+        target=target,
+        method=method,
+        threads=threads,
+        chunk=chunk,
+        first_run=first_run,
+        out=out,
+        engine=engine,
+        address=address,
+        progress=not quiet,
+    )
+    try:
+        found = simulated()
+    except Interrupted as stop:
+        if stop.results.cells:
+            say(stop.results.to_json() if json else str(stop.results))
+        raise Interrupted(stop.state, advice=f". Kept in {out}." if out else ".") from None
     say(found.to_json() if json else str(found))
-    o.write_each((csv, found.to_csv, ""), (plot, partial(found.plot, what="both"), ""))
+    write_each((csv, found.to_csv, ""), (plot, partial(found.plot, what="both"), ""))
+
+
+def own_or_named(text: str) -> list[Any]:
+    """Return policies by name, or from files, in the order given."""
+    from latebloomer.cli.learner_source import policy_at
+
+    matches = [(one, OWN_POLICY.fullmatch(one)) for one in registry.split_policies(text)]
+    return [policy_at(**found.groupdict()) if found else one for one, found in matches]
 
 
 def bench(
-    folder: Annotated[Path | None, typer.Argument(metavar="[FOLDER]")] = None,
-    sets: str = "public",
-    budgets: str = "1,2,4,8",
-    policies: Annotated[str | None, o.policies()] = None,
-    draws: int = 10,
-    baseline: Annotated[str, o.policies()] = "r-sr",
-    sigma: float | None = None,
-    arms: str = "8",
-    seed: Annotated[int, o.count(0)] = 0,
-    out: Path | None = None,
-    threads: int | None = None,
-    costs: bool = False,
-    quiet: bool = False,
+    folder: o.CurvesFolder = None,
+    sets: o.CurveSets = "tables,random",
+    budgets: o.BenchBudgets = None,
+    policies: o.BenchPolicies = None,
+    units: o.Units = "pulls,seconds",
+    draws: o.Draws = 10,
+    baseline: o.Baseline = "auto",
+    sigma: o.Sigma = None,
+    arms: o.Arms = "8",
+    seed: o.RunsSeed = 0,
+    out: o.BenchFolder = None,
+    threads: o.Threads = None,
+    quiet: o.Quiet = False,
 ) -> None:
-    """Compare policies on recorded learning curves, or on your own.
-
-    Parameters
-    ----------
-    folder
-        Your own curves instead: a folder of .csv, .parquet or .npz files, or of journals of
-        finished races, one per problem; name.run1.csv, name.run2.csv, ... are runs of one.
-    sets
-        Sets separated by commas: lcdb11-linear, lcdb11-geometric, taskset, srb-imdb, yahpo (these
-        five: public), lcdb10 (real runs), random-FAMILY (six of them: random), paper-a, paper-b,
-        imdb (paper), or all.
-    budgets
-        Budgets in full trainings, separated by commas.
-    policies
-        Policies separated by commas. Default: all that need no settings.
-    draws
-        Draws of the noise for each problem.
-    baseline
-        Policy to compare with.
-    sigma
-        Noise added to curves recorded once.
-    arms
-        Arms of the problems of taskset and yahpo: some of 8,16,32,64,128.
-    seed
-        Random seed.
-    out
-        Folder for bench.md, .csv, .png.
-    threads
-        CPU threads. Default: all cores.
-    costs
-        Compare the learners of lcdb10 within a time, per full training and per second.
-    """
-    from latebloomer.bench import COMPARED
+    """Compare policies on recorded learning curves, or on your own."""
     from latebloomer.bench import bench as compare
-    from latebloomer.bench.benchmark import TIMED_POLICIES, bench_times
     from latebloomer.bench.curve_sets import names_of
 
     if out is not None:
         need_folder(out)
-    with o.naming("--sets"):
+    with naming("--sets"):
         names_of(sets.split(","))
-    trainings = o.comma_separated("--budgets", budgets, float)
-    names = None if policies is None else registry.split_policies(policies)
-    if costs:
-        found = bench_times(names or TIMED_POLICIES, trainings, draws, seed)
-    else:
-        found = compare(
-            folder if folder is not None else sets.split(","), names or COMPARED, trainings,
-            draws, baseline=baseline, seed=seed, sigma=sigma, threads=threads, shown=not quiet,
-            arms=o.comma_separated("--arms", arms, int),
-        )  # fmt: skip
+    found = compare(
+        folder if folder is not None else sets.split(","),
+        None if policies is None else registry.split_policies(policies),
+        None if budgets is None else comma_separated("--budgets", budgets, float),
+        draws,
+        baseline=baseline,
+        units=units.split(","),
+        seed=seed,
+        sigma=sigma,
+        threads=threads,
+        shown=not quiet,
+        arms=comma_separated("--arms", arms, int),
+    )
     say(found)
     written = found.write(out) if out is not None else []
     if found.skipped:
@@ -210,20 +194,8 @@ def bench(
         say(f"wrote {path}", err=True)
 
 
-def download(
-    what: Annotated[str, typer.Argument(metavar="NAME")],
-    folder: Annotated[Path, typer.Argument(metavar="FOLDER")],
-) -> None:
-    """Fetch public recorded curves, checked by their sha256.
-
-    Parameters
-    ----------
-    what
-        imdb: the paper's seven recorded curves. lcdb: LCDB 1.0 from PyPI, real runs of about 16
-        learners on 181 data sets, the bench's set lcdb10 (68 MB are fetched).
-    folder
-        Folder to write to; LATEBLOOMER_DATA names it.
-    """
+def download(what: o.DataSet, folder: o.DataFolder) -> None:
+    """Fetch public recorded curves, checked by their sha256."""
     from latebloomer.problems.recorded import LCDB, LCDB_MEGABYTES, download_imdb, download_lcdb
 
     if what not in ("imdb", "lcdb"):
@@ -233,59 +205,38 @@ def download(
     say(f"wrote {(download_imdb if what == 'imdb' else download_lcdb)(folder)}")
 
 
-def reproduce(
-    names: Annotated[list[str] | None, typer.Argument(metavar="[NAMES]...")] = None,
-    listed: Annotated[bool, typer.Option("--list")] = False,
-    runs: int = PUBLISHED_RUNS,
-    mode: Annotated[str, o.choice(AS_WRITTEN, AS_PUBLISHED)] = AS_WRITTEN,
-    out: Path = Path("reproduction"),
-    jobs: int | None = None,
-    quiet: bool = False,
+def guarantees(
+    problem: o.ProblemName,
+    budget: o.BoundBudgets,
+    noise: o.NoiseLevel = None,
+    window: o.WindowShare = 0.25,
+    exploration: o.Exploration = None,
+    beta: o.Exponent = None,
+    c: o.Constant = None,
+    iota: o.Iota = 0.5,
+    json: o.Json = False,
 ) -> None:
-    """Reproduce the paper's figures, tables and claims.
+    """Show what the paper guarantees for a problem.
 
-    Parameters
-    ----------
-    names
-        Figures or tables by name, or all.
-    listed
-        List the names.
-    runs
-        Runs of each policy at each budget.
-    mode
-        as-written or as-published.
-    out
-        Folder for the files.
-    jobs
-        Threads. Default: all cores.
+    A bound that does not apply says why, with the numbers of the condition that fails.
     """
-    from latebloomer.paper.reproduction import FIGURES
-    from latebloomer.paper.reproduction import reproduce as make
-    from latebloomer.paper.workbench import Workbench
-    from latebloomer.simulation.local_runs import cores
+    from latebloomer.problems import problem as problem_at
+    from latebloomer.theory import guarantees as guarantees_of
 
-    if listed or not names:
-        for figure in FIGURES:
-            say(f"{figure.name:16} {figure.title}")
-        return
-    bench = Workbench(out, runs, mode, cores() if jobs is None else jobs, shown=not quiet)
-    try:
-        failures = make(names, bench)
-    except KeyboardInterrupt:
-        advice = f". Repeat the command to make what is missing in {out}."
-        raise Interrupted("Stopped", None, advice) from None
-    if failures:
-        if quiet:  # otherwise each was shown when it happened
-            say("\n".join(failures), err=True)
-        raise typer.Exit(2)
-
-
-def cite(what: Annotated[str, typer.Argument(metavar="[NAME]")] = "Mussi24") -> None:
-    """Print the BibTeX entry to cite.
-
-    Parameters
-    ----------
-    what
-        Policy, or key of a reference.
-    """
-    say(bibtex(what))
+    with naming("--problem"):
+        given = problem_at(problem)
+    found = [
+        guarantees_of(
+            given,
+            at,
+            noise=noise,
+            window=window,
+            exploration=exploration,
+            beta=beta,
+            c=c,
+            iota=iota,
+        )
+        for at in comma_separated("--budget", budget, int)
+    ]
+    tables = [one.to_dict() for one in found]
+    say(jsons.dumps({"guarantees": tables}) if json else "\n\n".join(map(str, found)))

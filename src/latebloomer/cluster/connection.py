@@ -12,10 +12,18 @@ from contextlib import ExitStack, contextmanager, suppress
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from traceback import walk_tb
 from typing import Any
 
 from latebloomer._util.text import reason_of
-from latebloomer.errors import ClusterError, SettingError, extra, need_whole, require
+from latebloomer.errors import (
+    ClusterError,
+    LatebloomerError,
+    SettingError,
+    extra,
+    need_whole,
+    require,
+)
 from latebloomer.version import __version__
 
 LOOPBACK = ("127.0.0.1", "::1")
@@ -34,8 +42,13 @@ class Cluster:
 
     def __init__(self, address: str | None = None, cores: int | None = None) -> None:
         named = isinstance(address, str) and address.strip() != ""
-        require(address is None or named, "address", address,
-                "None, 'auto' or like 'ray://host:10001'", "it says where Ray runs")  # fmt: skip
+        require(
+            address is None or named,
+            "address",
+            address,
+            "None, 'auto' or like 'ray://host:10001'",
+            "it says where Ray runs",
+        )
         if cores is not None:
             need_whole("cores", cores, 1, "a Ray without CPUs trains nothing")
         if address is not None and cores is not None:
@@ -88,9 +101,12 @@ class Cluster:
         where = {"address": "local", "_temp_dir": str(self._folder.path / "ray")}
         try:
             self._init(**where, num_cpus=self._cores, include_dashboard=False)
-        except BaseException:
+        except BaseException as error:
             self.close()  # some of its processes may run
-            raise
+            if not isinstance(error, Exception):
+                raise
+            said = f"Ray could not be started on this machine ({reason_of(error)})"
+            raise ClusterError(f"{said}: try again, or run without Ray") from error
         self.local = True
 
     def _join(self, address: str) -> None:
@@ -194,6 +210,23 @@ class Cluster:
                 )
 
 
+@contextmanager
+def explained(advice: str) -> Iterator[None]:
+    """Return a context in which an error of Ray's own code becomes a `ClusterError`.
+
+    Ray raises plain exceptions, too, where its processes have died.
+    """
+    try:
+        yield
+    except LatebloomerError:
+        raise
+    except Exception as error:
+        frames = (frame for frame, _ in walk_tb(error.__traceback__))
+        if not any(str(frame.f_globals.get("__name__")).startswith("ray.") for frame in frames):
+            raise
+        raise ClusterError(f"Ray failed ({reason_of(error)}): {advice}") from error
+
+
 def _is_loopback(address: str) -> bool:
     """Return whether this names a Ray that listens on the loopback interface.
 
@@ -267,9 +300,11 @@ class PrivateFolder:
         # this program by Ctrl-C or with its process group does not reach it.
         self._watchdog = subprocess.Popen(
             [sys.executable, "-I", "-S", script, str(os.getpid()), self.path],
-            stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
             start_new_session=True,
-        )  # fmt: skip
+        )
 
     def close(self) -> None:
         """End what is left of the Ray in this folder and remove the folder."""

@@ -9,11 +9,12 @@ names to that target's copy. No algorithm is written twice.
 import builtins
 import dis
 import hashlib
+import inspect
 import math
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -21,8 +22,9 @@ from latebloomer.errors import ContractError, extra
 
 F = TypeVar("F", bound=Callable[..., Any])
 Jit = Callable[[Any], Any]
+Owners: TypeAlias = Mapping[str, str]  # by name of a parameter, where its types are from
 
-OWNED = frozenset(("self", "game"))  # parameters whose types belong to one policy
+NOTHING: Mapping[Any, Any] = types.MappingProxyType({})
 # The builtins that numba and numba-cuda both know; `NotImplementedError` marks unbound kernels.
 BUILTINS = (
     "abs", "bool", "enumerate", "float", "int", "len", "max", "min", "NotImplementedError", "pow",
@@ -86,42 +88,54 @@ def _compiler(options: dict[str, Any]) -> Jit:
 # --- a kernel for one target ---
 
 
-def lower(fn: Callable[..., Any], jit: Jit, *, owner: str = "", **bound: Any) -> Any:
-    """Return `fn` for the target of `jit`, with the kernels named in `bound` replaced.
+def lower(
+    fn: Callable[..., Any],
+    jit: Jit,
+    bound: Mapping[Any, Any] = NOTHING,
+    *,
+    owners: Owners = NOTHING,
+) -> Any:
+    """Return `fn` for the target of `jit`; each kernel in `bound` is replaced by the one there.
 
     If `jit` has an attribute `inner`, that compiles the kernels under `fn`, which only kernels can
     call then.
 
     The name of a compiled copy ends in a digest of all code and constants under it. numba's disk
     cache is keyed by name, so it never serves code that has since been edited; a kernel that uses
-    what the digest cannot cover raises a `ContractError`. The digest of a kernel that takes a
-    policy's numbers includes `owner`, the policy: one cache file refers to all types it was
-    compiled for, and a process that lacks one of them could not read it.
+    what the digest cannot cover raises a `ContractError`. One cache file refers to all types that
+    a kernel was compiled for, and a process that lacks one of them could not read it. So `owners`
+    says whose types a parameter has, by its name: the digest of a kernel with such a parameter
+    includes that. A kernel with `*args` may take anything, so it is refused.
     """
-    return _lower(fn, jit, bound, owner, {})
+    return _lower(fn, jit, bound, owners, {})
 
 
 def _lower(
-    fn: Callable[..., Any], jit: Jit, bound: dict[str, Any], owner: str, done: dict[Any, Any]
+    fn: Callable[..., Any],
+    jit: Jit,
+    bound: Mapping[Any, Any],
+    owners: Owners,
+    done: dict[Any, Any],
 ) -> Any:
     if fn in done:  # one copy of a kernel, however many others call it
         return done[fn]
     done[fn] = None  # until it is ready
     scope, code = dict(fn.__globals__), fn.__code__
     for name in scope.keys() & set(code.co_names):  # or only the name of an attribute
-        callee = bound.get(name, scope[name])
+        callee = scope[name]
         if hasattr(callee, "__kernel__"):
-            scope[name] = _lower(callee, getattr(jit, "inner", jit), bound, owner, done)
+            callee = bound.get(callee, callee)
+            scope[name] = _lower(callee, getattr(jit, "inner", jit), bound, owners, done)
             if scope[name] is None and _reads(fn, name):
                 raise ContractError(f"Kernel {fn.__qualname__} calls itself. Use a loop instead.")
     copy: Any = types.FunctionType(code, scope, fn.__name__, fn.__defaults__, fn.__closure__)
     copy.__module__, copy.__doc__, copy.__qualname__ = fn.__module__, fn.__doc__, fn.__qualname__
     copy.__kernel__ = fn.__kernel__  # type: ignore[attr-defined]
     if jit is not plain:
-        of_owner = OWNED.intersection(code.co_varnames[: code.co_argcount])
+        of_owners = [owners.get(name, "") for name in code.co_varnames[: code.co_argcount]]
         # What Python can call is compiled in another way than what only kernels call. Cache files
         # refer to modules: files of a kernel that moved, or calls one that did, cannot be read.
-        salt = (fn.__module__, owner if of_owner else "", hasattr(jit, "inner"))
+        salt = (fn.__module__, of_owners, hasattr(jit, "inner"))
         copy.__qualname__ += f"_{_digest(copy, salt)}"
     done[fn] = jit(copy)
     return done[fn]
@@ -133,6 +147,23 @@ def _reads(fn: Callable[..., Any], name: str) -> bool:
     return any(one.opname == "LOAD_GLOBAL" and one.argval == name for one in instructions)
 
 
+def numbers_read(fn: Callable[..., Any]) -> set[str]:
+    """Return the names of the policy's numbers that a kernel itself reads.
+
+    >>> numbers_read(lambda self, i: self.window * i)
+    {'window'}
+    """
+    found: set[str] = set()
+    before = None
+    for one in dis.get_instructions(fn):
+        # One instruction may load two variables; `self` is then the second.
+        last = before.argval[-1] if before and isinstance(before.argval, tuple) else None
+        if one.opname == "LOAD_ATTR" and before and "self" in (before.argval, last):
+            found.add(str(one.argval))
+        before = one
+    return found
+
+
 def _digest(fn: Any, salt: object) -> str:
     """Return a digest of all that compiled code is made of: not docstring and line numbers.
 
@@ -142,11 +173,11 @@ def _digest(fn: Any, salt: object) -> str:
     constants = code.co_consts[1:] if fn.__doc__ else code.co_consts
     defaults = _frozen(fn.__defaults__ or ())
     inner = any(isinstance(value, types.CodeType) for value in constants)
-    if code.co_freevars or inner or defaults is None:
+    if code.co_freevars or inner or defaults is None or code.co_flags & inspect.CO_VARARGS:
         raise ContractError(
             f"Kernel {fn.__qualname__} uses variables of the function around it, contains a "
-            "lambda, a comprehension or a function, or has a default that is not a number. Use "
-            "loops and kernels of a module instead."
+            "lambda, a comprehension or a function, takes *args, or has a default that is not a "
+            "number. Use loops, named parameters and kernels of a module instead."
         )
     used = [(name, _used(fn, name)) for name in sorted(set(code.co_names))]
     text = (code.co_code, code.co_names, code.co_varnames, constants, defaults)

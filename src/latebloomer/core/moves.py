@@ -1,262 +1,208 @@
-"""What a run is made of: the phases of its plan, its moves for each target, and its memory.
+"""The moves of every run: enter a reward, find the arm to pull next, recommend one.
 
-The moves are in `ledger.py`. If a move names one of a policy's kernels, `moves_of` binds it to the
-policy's own. A session uses lists, which plain Python indexes fastest; compiled code uses arrays.
+`observe` enters a reward, `advance` returns the arm to pull next, `recommend` the arm to keep.
+They are kernel Python, written once and compiled for each target. The first functions of this
+file stand for a policy's own kernels: `policy_moves.py` binds each to the policy's.
 """
 
-import math
-from collections.abc import Callable
-from functools import cache, lru_cache
+from math import inf
 from typing import Any
 
-import numpy as np
+from latebloomer.core.history import forget
+from latebloomer.core.kernel import kernel
+from latebloomer.core.ledger import (
+    ANY,
+    OVER,
+    PHASE,
+    PHASE_START,
+    PULLS,
+    RACERS,
+    STALE,
+    SWEEP_PLACE,
+    SWEEPS,
+    Game,
+    Ledger,
+    reset,
+)
+from latebloomer.core.ranking import keep_best
 
-from latebloomer.core import ledger as kernels
-from latebloomer.core.estimators import PrefixSums
-from latebloomer.core.kernel import Jit, kernel, lower, plain
-from latebloomer.core.ledger import Game, Ledger, Plan
-from latebloomer.errors import BudgetError, require
-
-POOL = 4  # cells of Ledger.pool
-
-
-# The kernels that a policy may define; the moves call them by these names.
-HOOKS = (
-    "rating", "final_rating", "update_rating", "rate_jointly", "after_sweep", "pick", "remember",
-)  # fmt: skip
-
-
-def kernels_of(policy: Any) -> dict[str, Callable[..., Any]]:
-    """Return a policy's kernels by the names by which the moves call them."""
-    return {hook: getattr(policy, hook) for hook in HOOKS}
-
-
-@cache
-def moves_of(
-    policy: Any, fn: Callable[..., Any], jit: Jit = plain, **also: Callable[..., Any]
-) -> Any:
-    """Return `fn` for the target of `jit`, by a policy's rules; `also` binds more names."""
-    # A cache file refers to the type that `settings` returns, and cannot be read without it.
-    made_by = policy.settings
-    numbers = (
-        f"{made_by.__module__}.{made_by.__qualname__} {made_by.__annotations__.get('return')}"
-    )
-    owner = f"{policy.__module__}.{policy.__qualname__} {numbers}"
-    return lower(fn, jit, owner=owner, **kernels_of(policy), **also)
-
-
-@cache
-def plain_moves(policy: Any) -> tuple[Any, Any, Any, Any]:
-    """Return `observe`, `advance`, `recommend` and `final_rating` in plain Python."""
-    moves = (kernels.observe, kernels.advance, kernels.recommend, policy.final_rating)
-    return tuple(moves_of(policy, fn) for fn in moves)
-
-
-@cache
-def plain_intake(policy: Any) -> tuple[Any, Any]:
-    """Return `observe` without the rating, and `update_rating`, in plain Python."""
-    unrated = lower(kernels.observe, plain, remember=policy.remember, update_rating=_leave_unrated)
-    return unrated, moves_of(policy, policy.update_rating)
+# --- placeholders, each for a kernel of the policy; `Policy` documents what they do ---
 
 
 @kernel
-def _leave_unrated(*_: Any) -> None:
-    """Do nothing, in the place of `update_rating`."""
+def remember(ledger: Ledger, i: int, n: int, reward: float, window: float) -> None:
+    """Keep what the policy needs of the n-th reward of arm `i`: one of `history.py`."""
+    raise NotImplementedError
 
 
-# --- what stays the same in a run ---
+@kernel
+def rating(settings: Any, ledger: Ledger, i: int, horizon: int) -> float:
+    """Return what arms are ranked by."""
+    raise NotImplementedError
 
 
-def key(seed: int) -> int:
-    """Return the seed as kernels take it: the same 64 bits as a signed number.
-
-    >>> key(7), key(2**64 - 1)
-    (7, -1)
-    """
-    require(
-        isinstance(seed, int | np.integer) and 0 <= seed < 2**64,
-        "seed", seed, "an integer in [0, 2^64)", "it is the key of a counter-based generator",
-    )  # fmt: skip
-    return int(seed) - (2**64 if seed >= 2**63 else 0)
+@kernel
+def update_rating(settings: Any, ledger: Ledger, i: int, horizon: int) -> None:
+    """Rate arm `i` by all its rewards so far."""
+    raise NotImplementedError
 
 
-def game_of(
-    policy: Any,
-    arms: int,
-    budget: int,
-    horizon: int,
-    seed: int,
-    min_pulls: int = 1,
-    compiled: bool = False,
-) -> Game:
-    """Return what stays the same in a run: with arrays if `compiled`, otherwise with lists."""
-    form = _whole if compiled else _listed
-    plan = policy.plan(arms, budget, horizon, min_pulls)
-    rule = policy.settings(arms, budget, horizon)
-    return Game(type(rule)(*map(form, rule)), Plan(*map(form, plan)), budget, horizon, seed)
+@kernel
+def rate_jointly(settings: Any, ledger: Ledger, horizon: int) -> None:
+    """Rate the racing arms together, at the end of a phase."""
+    raise NotImplementedError
 
 
-def _whole(value: Any) -> Any:
-    return value.array() if isinstance(value, PrefixSums) else value
+@kernel
+def after_sweep(settings: Any, ledger: Ledger, budget: int, horizon: int) -> None:
+    """Drop arms after a sweep."""
+    raise NotImplementedError
 
 
-def _listed(value: Any) -> Any:
-    return value.tolist() if isinstance(value, np.ndarray) else value
+@kernel
+def pick(settings: Any, ledger: Ledger, pulled: int, horizon: int, seed: int, run: int) -> int:
+    """Return the arm to pull next where every arm competes."""
+    raise NotImplementedError
 
 
-# --- memory ---
+@kernel
+def final_rating(settings: Any, ledger: Ledger, i: int, budget: int, horizon: int) -> float:
+    """Return what arms are ranked by when one is recommended."""
+    raise NotImplementedError
 
 
-def lists_for(arms: int, past: tuple[int, int] = (1, 1)) -> Ledger:
-    """Return an empty ledger of lists; a row of `S` and of `Q` has `past` entries and can grow."""
-    ledger = _ledger(arms, past, _listed_zeros)
-    kernels.reset(ledger)
-    return ledger
+# --- when arms are rated: after each pull, or only where a decision needs it ---
 
 
-def _listed_zeros(shape: tuple[int, ...], kind: Any) -> list[Any]:
-    row = [kind(0).item()] * shape[-1]
-    return row if len(shape) == 1 else [row.copy() for _ in range(shape[0])]
+@kernel
+def rate_pulled(settings: Any, ledger: Ledger, i: int, horizon: int) -> None:
+    """Rate the arm that was pulled; stands for `update_rating` or for `rate_pulled_later`."""
+    raise NotImplementedError
 
 
-def arrays_for(
-    policy: Any, arms: int, longest: int, zeros: Callable[..., Any] = np.zeros
-) -> Ledger:
-    """Return a ledger of arrays for arms with up to `longest` pulls; `reset` starts a run."""
-    return _ledger(arms, past_lengths(policy, longest), zeros)
+@kernel
+def rate_before_decision(settings: Any, ledger: Ledger, horizon: int) -> None:
+    """Rate the arms that were not rated when pulled; stands for one of the last two below."""
+    raise NotImplementedError
 
 
-def _ledger(arms: int, past: tuple[int, int], zeros: Callable[..., Any]) -> Ledger:
-    """Return a ledger whose parts `zeros` makes, given their shape and type."""
-    shapes = {
-        "S": (arms, past[0]),
-        "Q": (arms, past[1]),
-        "work": (2 * arms + kernels.FAN,),
-        "pool": (POOL,),
-        "cursor": (kernels.CELLS,),
-    }
-    floats = ("last", "rating", "memo", "S", "Q", "pool")
-    made = (
-        zeros(shapes.get(name, (arms,)), np.float64 if name in floats else np.int64)
-        for name in Ledger._fields
-    )
-    return Ledger(*made)
+@kernel
+def rate_pulled_later(settings: Any, ledger: Ledger, i: int, horizon: int) -> None:
+    """Do nothing: the arm is rated before the next decision."""
 
 
-def ledger_bytes(policy: Any, arms: int, longest: int) -> int:
-    """Return the bytes of the ledger of `arrays_for`: every entry has 8."""
-    rest = kernels.FAN + POOL + kernels.CELLS
-    return 8 * (arms * (sum(past_lengths(policy, longest)) + 9) + rest)
+@kernel
+def rate_racing(settings: Any, ledger: Ledger, horizon: int) -> None:
+    """Rate the racing arms that were pulled in this phase."""
+    for place in range(ledger.cursor[RACERS]):
+        i = ledger.racing[place]
+        if ledger.n[i] > ledger.cursor[PHASE_START]:
+            update_rating(settings, ledger, i, horizon)
 
 
-def rows_in_use(policy: Any, ledger: Ledger) -> tuple[Any, ...]:
-    """Return the prefix sums that the policy's `remember` fills."""
-    return (ledger.S, ledger.Q)[: _rows(policy)]
+@kernel
+def rate_none(settings: Any, ledger: Ledger, horizon: int) -> None:
+    """Do nothing: ratings are up to date."""
 
 
-def past_lengths(policy: Any, longest: int) -> tuple[int, int]:
-    """Return the entries of a row of `S` and of `Q` if arms are pulled up to `longest` times."""
-    S, Q = (longest + 1 if _rows(policy) > row else 1 for row in (0, 1))
-    return S, Q
+# --- moves ---
 
 
-def _rows(policy: Any) -> int:
-    """Return 0 if `remember` fills nothing, 1 if it fills `S` alone, otherwise 2."""
-    light = {kernels.remember_nothing: 0, kernels.remember_levels: 1}
-    return light.get(policy.remember, 2)
+@kernel
+def begin(ledger: Ledger) -> None:
+    """Begin a new run in the same memory."""
+    reset(ledger)
+    forget(ledger)
 
 
-def keeps_levels(policy: Any) -> bool:
-    """Return whether `remember` leaves in `S` the prefix sums that window means are made of."""
-    ledger = arrays_for(policy, 1, 2)
-    for n, reward in ((1, 1.0), (2, 2.0)):
-        policy.remember(ledger, 0, n, reward)
-    return bool(ledger.S[0].tolist() == [0.0, 1.0, 3.0])
+@kernel
+def observe(game: Game, ledger: Ledger, i: int, reward: float) -> None:
+    """Enter a reward of arm `i`."""
+    n = ledger.n[i] + 1
+    ledger.last[i] = reward
+    ledger.cursor[PULLS] += 1
+    remember(ledger, i, n, reward, game.window)
+    ledger.n[i] = n  # last, so that compiled code still has it in a register for the rating
+    rate_pulled(game.settings, ledger, i, game.horizon)
 
 
-# --- phases of successive rejects: pulls of each remaining arm when a phase ends ---
+@kernel
+def advance(game: Game, ledger: Ledger, pulled: int, run: int) -> int:
+    """Return the arm of the next pull, or OVER; `pulled` is the last arm, or ANY at the start."""
+    cursor, plan = ledger.cursor, game.plan
+    spent = cursor[PULLS] >= game.budget
+    phases = len(plan.keep)
+    while cursor[PHASE] < phases:
+        phase = cursor[PHASE]
+        if plan.keep[phase] == ANY:
+            if spent:
+                return OVER
+            if cursor[STALE] == 1:
+                cursor[STALE] = 0
+                pulled = ANY
+            return pick(game.settings, ledger, pulled, game.horizon, game.seed, run)
+        due = next_in_sweep(game, ledger, plan.upto[phase])
+        if due != OVER:  # a budget that ends with a sweep or a phase still ends it
+            return OVER if spent else due
+        rate_before_decision(game.settings, ledger, game.horizon)
+        cursor[PHASE] = phase + 1
+        cursor[PHASE_START] = cursor[SWEEPS]
+        cursor[STALE] = 1
+        rate_jointly(game.settings, ledger, game.horizon)
+        if phase + 1 < phases and plan.keep[phase + 1] != ANY:
+            keep_best(ledger, plan.keep[phase + 1])
+    return OVER
 
 
-def log_bar(arms: int) -> float:
-    r"""Return the constant :math:`\overline{\log}(K) = \frac12 + \sum_{i=2}^K \frac1i`.
-
-    Phases of successive rejects are shared out by it [Mussi24, below Eq. (chosen_values_nj)].
-
-    Parameters
-    ----------
-    arms : int
-        K, the number of arms.
-
-    Returns
-    -------
-    float
-        The constant.
-
-    Examples
-    --------
-    >>> log_bar(3)  # 1/2 + 1/2 + 1/3
-    1.3333333333333333
-    """
-    require(arms >= 1, "arms", arms, "at least 1", "the sum runs over the arms")
-    return math.fsum([0.5, *(1 / i for i in range(2, arms + 1))])
+@kernel
+def next_in_sweep(game: Game, ledger: Ledger, upto: int) -> int:
+    """Return the next racing arm without a pull in the current sweep; OVER at `upto` pulls."""
+    cursor = ledger.cursor
+    while cursor[SWEEPS] < upto:
+        began = cursor[SWEEP_PLACE]
+        while cursor[SWEEP_PLACE] < cursor[RACERS]:
+            i = ledger.racing[cursor[SWEEP_PLACE]]
+            if ledger.n[i] == cursor[SWEEPS]:
+                return i
+            cursor[SWEEP_PLACE] += 1
+        cursor[SWEEP_PLACE] = 0
+        cursor[SWEEPS] += 1
+        if began == 0:  # no arm was due, all are ahead: go to where the next one is in one step
+            cursor[SWEEPS] = fewest_pulls(ledger, upto)
+        after_sweep(game.settings, ledger, game.budget, game.horizon)
+    return OVER
 
 
-def phase_lengths(arms: int, budget: int) -> list[int]:
-    r"""Return the pulls :math:`N_1 \le \dots \le N_{K-1}` of each remaining arm after phase j.
-
-    .. math:: N_j = \Bigl\lceil \frac{T - K}{\overline{\log}(K)\,(K + 1 - j)} \Bigr\rceil
-              \qquad \text{[Mussi24, Eq. (chosen_values_nj)]}
-
-    The ceiling is exact: where the quotient is a whole number no rounding makes it one more.
-
-    Parameters
-    ----------
-    arms : int
-        K, the number of arms.
-    budget : int
-        T, the total number of pulls.
-
-    Returns
-    -------
-    list[int]
-        One for each phase.
-
-    Examples
-    --------
-    >>> phase_lengths(arms=3, budget=12)  # log_bar = 4/3: ceil(9 / 4), ceil(27 / 8)
-    [3, 4]
-    """
-    require(arms >= 2, "arms", arms, "at least 2", "there is nothing to reject from one arm")
-    if budget < arms:
-        raise BudgetError(
-            f"budget={budget} for {arms} arms, but successive rejects needs {arms}: "
-            "its phases share out what is left after one pull of each arm"
-        )
-    spare, approximate = budget - arms, log_bar(arms)
-    return [_phase_length(arms, spare, approximate, k) for k in range(arms, 1, -1)]
+@kernel
+def fewest_pulls(ledger: Ledger, upto: int) -> int:
+    """Return the pulls of the racing arm that has had the fewest, at most `upto`."""
+    fewest = upto
+    for place in range(ledger.cursor[RACERS]):
+        fewest = min(fewest, ledger.n[ledger.racing[place]])
+    return fewest
 
 
-def _phase_length(arms: int, spare: int, approximate: float, survivors: int) -> int:
-    quotient = spare / (approximate * survivors)
-    # The float is good to a few parts in 10^16. Only this near to a whole number can it be on the
-    # wrong side, and only then are the long integers of 100,000 arms worth their price.
-    if abs(quotient - round(quotient)) > 1e-12 * (1 + quotient):
-        return math.ceil(quotient)
-    top, bottom = _log_bar_exact(arms)
-    return -(-spare * bottom // (top * survivors))
+@kernel
+def recommend(game: Game, ledger: Ledger) -> int:
+    """Return the racing arm with the best final rating; OVER before the first pull."""
+    best, top = OVER, -inf
+    rate_before_decision(game.settings, ledger, game.horizon)
+    for place in range(ledger.cursor[RACERS]):
+        i = ledger.racing[place]
+        if ledger.n[i] > 0:
+            value = final_rating(game.settings, ledger, i, game.budget, game.horizon)
+            if best == OVER or value > top:
+                best, top = i, value
+    return best
 
 
-@lru_cache(maxsize=8)
-def _log_bar_exact(arms: int) -> tuple[int, int]:
-    """Return numerator and denominator of log_bar(arms), not reduced."""
-    top, bottom = _harmonic(1, arms + 1)
-    return 2 * top - bottom, 2 * bottom  # 1/2 + (1/2 + ... + 1/K) = H_K - 1/2
-
-
-def _harmonic(first: int, end: int) -> tuple[int, int]:
-    """Return 1/first + ... + 1/(end - 1) as a fraction, by halves so that integers stay small."""
-    if end - first == 1:
-        return 1, first
-    middle = (first + end) // 2
-    (p, q), (r, s) = _harmonic(first, middle), _harmonic(middle, end)
-    return p * s + r * q, q * s
+@kernel
+def replay(game: Game, ledger: Ledger, rewards: Any, run: int, path: Any) -> int:
+    """Play a whole run on a table of rewards (arm, pull); `path` receives the arms."""
+    begin(ledger)
+    i = advance(game, ledger, ANY, run)
+    while i != OVER:
+        path[ledger.cursor[PULLS]] = i
+        observe(game, ledger, i, rewards[i][ledger.n[i]])
+        i = advance(game, ledger, i, run)
+    return recommend(game, ledger)

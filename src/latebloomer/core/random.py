@@ -37,9 +37,9 @@ Table: TypeAlias = npt.NDArray[np.float64]
 Words: TypeAlias = tuple[int, int, int, int]
 
 POLICY_STREAM = 0xFFFFFFFF  # what policies draw; no arm has this number
+SHUFFLE_STREAM = POLICY_STREAM - 1  # the order of arms
 UNIFORM = 0x8000  # the domain of `uniform`; the tries of `normal` never get this far
 LAYERS = 256
-RUNS = 2**48  # run numbers are below this
 MASK = 0xFFFFFFFF
 _RUN_HIGH = 0xFFFF
 _CENTRE = 2**52

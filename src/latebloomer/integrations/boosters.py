@@ -22,6 +22,16 @@ STOPPING = (
     "od_type", "od_wait", "od_pval",
 )  # fmt: skip
 METRIC = ("eval_metric", "metric", "metrics", "metric_types")
+# Metrics between 0 and 1, and errors of at least 0, by their names in any of the libraries.
+SHARES = frozenset((
+    "auc", "aucpr", "average_precision", "accuracy", "precision", "recall", "f1", "totalf1",
+    "balancedaccuracy", "ndcg", "map", "pre", "error", "merror", "binary_error", "multi_error",
+    "zerooneloss",
+))  # fmt: skip
+ERRORS = frozenset((
+    "rmse", "rmsle", "mae", "mape", "mse", "l1", "l2", "logloss", "mlogloss", "binary_logloss",
+    "multi_logloss", "multiclass", "crossentropy", "cross_entropy",
+))  # fmt: skip
 RATE = ("learning_rate", "eta", "shrinkage_rate")
 HARMLESS = frozenset((
     "nthread", "nthreads", "num_thread", "num_threads", "n_jobs", "thread_count", "verbosity",
@@ -84,6 +94,16 @@ class BoosterLearner(LibraryLearner):
         full = isinstance(data, tuple) and len(data) in (2, 3) and np.size(data[1]) > 0
         need_kind(full and np.ndim(data[1]) > 0, name, data, needed)
         return self._made_rows(*data)
+
+    @property
+    def score_range(self) -> tuple[float | None, float | None] | None:
+        """Lowest and highest possible score (None: an open end), for a metric known by name."""
+        name = str(self._metric).partition("@")[0].partition(":")[0].lower()
+        if not isinstance(self._metric, str):
+            return None
+        if name in SHARES:
+            return (0.0, 1.0) if self._sign > 0 else (-1.0, 0.0)
+        return (None, 0.0) if name in ERRORS and self._sign < 0 else None
 
     @abstractmethod
     def _made_rows(self, X: Any, y: Any, weight: Any = None) -> Any:

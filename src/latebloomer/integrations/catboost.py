@@ -96,9 +96,13 @@ class CatBoostLearner(BoosterLearner):
         self._folder = own_folder(self)
         quiet = {} if talks(self._params) else {"logging_level": "Silent"}
         self._params = quiet | {k: v for k, v in self._params.items() if k not in FEATURES}
-        self._params |= {"iterations": self.full_steps, "use_best_model": False,
-                         "metric_period": 1, "train_dir": str(self._folder),
-                         "allow_writing_files": True}  # fmt: skip
+        self._params |= {
+            "iterations": self.full_steps,
+            "use_best_model": False,
+            "metric_period": 1,
+            "train_dir": str(self._folder),
+            "allow_writing_files": True,
+        }
         if isinstance(self._metric, str):
             self._params["eval_metric"] = self._metric
         self._key = str(self._metric)  # CatBoost's name for it, once it is known
@@ -117,10 +121,13 @@ class CatBoostLearner(BoosterLearner):
     def _round(self, number: int) -> None:
         if self._training is None:
             fit = partial(
-                self._library.CatBoost(self._params).fit, self._train_rows,
-                eval_set=self._valid_rows, save_snapshot=True, snapshot_interval=NEVER,
+                self._library.CatBoost(self._params).fit,
+                self._train_rows,
+                eval_set=self._valid_rows,
+                save_snapshot=True,
+                snapshot_interval=NEVER,
                 snapshot_file=str(self._folder / SNAPSHOT),  # it continues from there
-            )  # fmt: skip
+            )
             self._training = PausedTraining(fit, self)
         try:
             self._values = self._training.advance()

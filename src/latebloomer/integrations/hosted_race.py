@@ -11,7 +11,7 @@ import uuid
 from collections.abc import Mapping
 from numbers import Real
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 from weakref import WeakValueDictionary
 
 from latebloomer._util.atomic_files import make_folder
@@ -19,12 +19,18 @@ from latebloomer._util.text import plain_repr
 from latebloomer.errors import LearnerError, SettingError, need_whole, require
 from latebloomer.integrations.library_learner import need_reported
 from latebloomer.policies.base import Policy
-from latebloomer.racing import learner, race_state, settings, stopping, training_share
-from latebloomer.racing.journal import Place, files, listing
-from latebloomer.racing.journal.journal import EventLog
+from latebloomer.racing.journal import files, new_names
+from latebloomer.racing.journal.event_log import EventLog
+from latebloomer.racing.journal.journal_file import Place
+from latebloomer.racing.learners.learner import as_score
+from latebloomer.racing.race_state import RaceState, fresh_session
+from latebloomer.racing.recorded_race import RecordedRace, began
+from latebloomer.racing.request import Budget, RaceRequest, Rules
+from latebloomer.racing.same_race import holds_race, need_same, need_same_settings, race_in
 from latebloomer.racing.verdict.build import build_verdict
 from latebloomer.racing.verdict.verdict import Verdict
 from latebloomer.session import events
+from latebloomer.session.arm_views import NUMBERED
 from latebloomer.session.session import Session
 
 GO_ON, WAIT, END = "continue", "wait", "end"  # what a trial does next
@@ -49,78 +55,82 @@ class HostedRace:
         full_steps: int | None = None,
         horizon: int | None = None,
         policy: Policy | str = "auto",
-        min_pulls: int = 1,
+        min_pulls: int | None = None,
         seed: int = 0,
         maximize: bool = True,
     ) -> None:
         need_several("n_trials", n_trials)
         if trainings is not None and full_steps is None:
             raise SettingError(f"trainings={trainings} also needs full_steps=, in results")
-        named = isinstance(journal, str | os.PathLike) and not listing.names_folder(journal)
+        named = isinstance(journal, str | os.PathLike) and not new_names.names_folder(journal)
         require(named, "journal", journal, "a file", "after a kill the race continues from it")
         self.place = Path(journal).absolute()
-        self.names = tuple(f"trial {k}" for k in range(n_trials))
-        arms = dict.fromkeys(self.names)
-        units = training_share.units_of(arms, budget, horizon, trainings, full_steps, full_steps)
-        own = {"seed": seed, "maximize": maximize, "min_pulls": min_pulls, "trainings": trainings}
-        self.settings = settings.settings_of(policy, **units, **own)
+        self.names = tuple(f"{NUMBERED}{k}" for k in range(n_trials))
+        request = RaceRequest(
+            learners=dict.fromkeys(self.names, elsewhere),
+            budget=Budget(
+                pulls=budget,
+                trainings=trainings,
+                horizon=horizon,
+                full_steps=full_steps,
+                pulls_per_training=full_steps,
+            ),
+            rules=Rules(policy=policy, seed=seed, maximize=maximize, min_pulls=min_pulls),
+        )
+        self.settings = request.settings()
         self._policy = policy  # as it was named
-        self._state: race_state.RaceState | None = None
-        self._journal: EventLog | None = None
+        self._race: RecordedRace | None = None
+        self._closed = False
         self._seen: set[int | None] = set()  # arms whose trials were met in this process
         self._warned: set[int | None] = set()  # arms, and None for the race
-        need_phases(race_state.fresh_session(self.settings, self.names))
+        need_phases(fresh_session(self.settings, self.names))
 
     # --- the journal ---
 
     @property
-    def state(self) -> race_state.RaceState:
+    def state(self) -> RaceState:
         """The race so far; the journal is read, or made, at the first use."""
-        if self._state is None:
-            self._state = self._taken_up()
-            self._clock = stopping.Stopwatch(self._state.elapsed)
-            if self._state.session.over:
+        if self._race is None:
+            self._race, self._closed = self._taken_up(), False
+            if self._race.state.session.over:
                 self.close()
             else:
-                self.record(events.Began(settings.process_name(), settings.versions()))
-        return self._state
+                self.record(began())
+        return self._race.state
 
-    def _taken_up(self) -> race_state.RaceState:
+    def _taken_up(self) -> RecordedRace:
         if self.place in _open:  # a tuner that was interrupted in this process, as in a notebook
             _open[self.place].close()
         _open[self.place] = self
-        if settings.holds_race(self.place):
-            settings.need_same_settings(self.place, self.settings, self._policy)
-            was, now = len(settings.race_in(self.place).names), {"n_trials": len(self.names)}
-            settings.need_same(self.place, {"n_trials": was}, now, "Give that number.")
-            self._journal = files.reopen(self.place)
+        if holds_race(self.place):
+            need_same_settings(self.place, self.settings, self._policy)
+            was, now = len(race_in(self.place).names), {"n_trials": len(self.names)}
+            need_same(self.place, {"n_trials": was}, now, "Give that number.")
+            journal: EventLog = files.reopen(self.place)
         else:
             make_folder(self.place.parent)
             created = events.Created(uuid.uuid4().hex[:12], self.settings.as_dict(), self.names)
-            self._journal = files.create(self.place, created)
-        return race_state.RaceState.replayed(self._journal.read(), self._policy)
+            journal = files.create(self.place, created)
+        return RecordedRace(RaceState.replayed(journal.read(), self._policy), journal)
 
     @property
     def session(self) -> Session:
         return self.state.session
 
     def record(self, event: events.Event) -> None:
-        """Write an event to the journal, then apply it to the race."""
-        state = self.state
-        state.elapsed = self._clock.elapsed
-        if self._journal is not None:
-            self._journal.append(event, elapsed=state.elapsed)
-        state.apply(event)
+        """Record an event, unless the journal is closed: then nothing changes any more."""
+        if self._race is not None and not self._closed:
+            self._race.record(event)
 
     def close(self) -> None:
         """Close the journal; what is known stays."""
-        if self._journal is not None:
-            self._journal.close()
-            self._journal = None
+        if self._race is not None and not self._closed:
+            self._closed = True
+            self._race.close()
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the attributes without the race, which is in the journal."""
-        return vars(self) | {"_state": None, "_journal": None, "_seen": set(), "_warned": set()}
+        return vars(self) | {"_race": None, "_closed": False, "_seen": set(), "_warned": set()}
 
     # --- trials ---
 
@@ -154,7 +164,7 @@ class HostedRace:
         """Take the n-th result of a trial and return what the trial does next."""
         known = self.session.pulls_of(arm)
         try:
-            value = learner.as_score(score)
+            value = as_score(score)
         except LearnerError as error:
             self.leave(arm, events.FAILED, f"pull {n}: {error}")
             return END
@@ -203,6 +213,11 @@ class HostedRace:
     def verdict(self) -> Verdict:
         """Return which trial to keep and why, or the standings so far."""
         return build_verdict(self.state, self.place)
+
+
+def elsewhere() -> NoReturn:
+    """Stand for a learner that the other tool makes and trains."""
+    raise NotImplementedError
 
 
 def need_several(name: str, number: Any) -> None:

@@ -122,7 +122,14 @@ class KerasLearner(base.AveragingLearner):
         torch = self._import("torch") if keras.backend.backend() == "torch" else None
         self._random = base.RandomStates(torch, train, valid)
 
+    def _trained_parts(self) -> list[Any]:
+        return [*self.model.trainable_variables, self.model.optimizer]
+
     def _train(self, last: int) -> Any:
+        for one in self._fitting.get("callbacks") or ():
+            if isinstance(one, self._import().callbacks.CSVLogger) and self.steps:
+                # Each pull is a `fit`, which would write the file from its start.
+                one.append = True
         fitting, optimizer = dict(self._fitting), self.model.optimizer
         if self._average is not None:
             fitting["callbacks"] = [*(fitting.get("callbacks") or ()), self._average()]

@@ -14,10 +14,14 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+from packaging.version import InvalidVersion, Version
 
 from latebloomer._util.text import brief, plain_repr
 from latebloomer.errors import LearnerError, MissingExtra, SettingError, extra, need_whole, require
-from latebloomer.racing.settings import differences
+from latebloomer.integrations.part_owners import TrainedParts
+from latebloomer.racing.same_race import differences
 
 LABEL = "learner.json"
 LOWER = ("loss", "error", "mse", "mae", "rmse", "perplexity")
@@ -41,6 +45,8 @@ class LibraryLearner(ABC):
     _cut = False  # whether something in the training has ended it
     _random: Any = None  # `RandomStates`, for libraries that draw from shared generators
     _settings: dict[str, Any]
+
+    _trains: TrainedParts | None = None  # what it trains of the user's own objects
 
     def _import(self, module: str | None = None) -> Any:
         """Import the library, or another that it needs."""
@@ -78,6 +84,9 @@ class LibraryLearner(ABC):
         last = min(last, self.full_steps or last)
         if last <= self.steps:
             raise StopIteration
+        if self._trains is None:
+            self._trains = TrainedParts()
+        self._trains.claim(self._trained_parts())
         value = self._train(last)
         self.steps = min(last, self.full_steps or last)
         return self._sign * float(value)
@@ -108,7 +117,8 @@ class LibraryLearner(ABC):
         if self._random is not None:
             self._random.state = label["random"]
         self._read(Path(folder), label["steps"])
-        self.steps = label["steps"]
+        self.steps, self._trains = label["steps"], TrainedParts()
+        self._trains.restored(self._trained_parts())
         if label["cut"]:
             self.full_steps, self._cut = self.steps, True
 
@@ -117,6 +127,10 @@ class LibraryLearner(ABC):
         settings = {k: v for k, v in self._settings.items() if k not in self.harmless}
         label = {"learner": type(self).__name__, "settings": settings}
         return dict(json.loads(json.dumps(label, default=_name_of, sort_keys=True)))
+
+    def _trained_parts(self) -> list[Any]:
+        """Return what a pull changes of the objects that the user has made."""
+        return []
 
     @abstractmethod
     def _train(self, last: int) -> Any:
@@ -259,24 +273,15 @@ def library(module: str, purpose: str, name: str) -> Any:
     found = extra(module, purpose, name)
     package = module.partition(".")[0]
     try:
-        asked, has = metadata.requires("latebloomer") or [], metadata.version(package)
-    except metadata.PackageNotFoundError:  # one of them was not installed but is simply there
+        asked, has = metadata.requires("latebloomer") or [], Version(metadata.version(package))
+    except (metadata.PackageNotFoundError, InvalidVersion):  # it is there, from somewhere else
         return found
-    bound = re.compile(package.replace("_", "[-_]") + r"(?:\[.*\])?>=([\d.]+)")
-    least = next((one[1] for line in asked if (one := bound.match(line))), has)
-    if _numbers(has) < _numbers(least):
-        cure = f"pip install --upgrade 'latebloomer[{name}]'"
-        raise MissingExtra(f"{purpose} need {package} {least} or newer, not {has}: {cure}")
+    for one in map(Requirement, asked):
+        same = canonicalize_name(one.name) == canonicalize_name(package)
+        if same and not one.specifier.contains(has, prereleases=True):
+            cure = f"pip install --upgrade 'latebloomer[{name}]'"
+            raise MissingExtra(f"{purpose} need {package}{one.specifier}, not {has}: {cure}")
     return found
-
-
-def _numbers(version: str) -> tuple[int, ...]:
-    """Return a version as numbers to compare.
-
-    >>> _numbers("2.13.0+cpu") > _numbers("2.4")
-    True
-    """
-    return tuple(map(int, re.findall(r"\d+", version.partition("+")[0])[:3]))
 
 
 def base_class(module: str, name: str) -> Any:

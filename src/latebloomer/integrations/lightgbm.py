@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from latebloomer.errors import LearnerError, SettingError
 from latebloomer.integrations.boosters import BoosterLearner
@@ -15,6 +15,16 @@ OF_ROWS = ("bagging_fraction", "pos_bagging_fraction", "neg_bagging_fraction")
 OF_COLUMNS = ("feature_fraction", "feature_fraction_bynode")
 FIELDS = ("weight", "group", "feature_name", "categorical_feature")
 SEEDS = ("bagging_seed", "feature_fraction_seed", "extra_seed", "objective_seed")
+
+
+class BinnedRows(NamedTuple):
+    """A `Dataset` that several boosters train on or are scored on, so that it is binned once.
+
+    Their settings for bins must be equal. A booster that continues another would change it (its
+    rows would start from the other's predictions), and gets a copy.
+    """
+
+    dataset: Any
 
 
 class LightGBMLearner(BoosterLearner):
@@ -96,12 +106,12 @@ class LightGBMLearner(BoosterLearner):
         self._bags = draws_rows(self._known)
         self._freq = int(self._known["bagging_freq"]) if self._bags else 1
 
-    def _begin(self) -> tuple[Any, list[Any]]:
-        """Make a model without rounds, and return the rows that it has."""
-        train = self._own_rows("train", self._train_rows)
+    def _begin(self, copied: bool = False) -> tuple[Any, list[Any]]:
+        """Make a model without rounds, and return the rows that it has, its own ones if copied."""
+        train = self._model_rows("train", self._train_rows, copied)
         self.model = self._library.Booster(self._params, train)
         scored = () if self._valid_rows is None else (self._valid_rows,)
-        valid = [self._own_rows("valid", rows, train) for rows in scored]
+        valid = [self._model_rows("valid", rows, copied, train) for rows in scored]
         for rows in valid:
             self.model.add_valid(rows, "valid")
         return train, valid
@@ -140,6 +150,31 @@ class LightGBMLearner(BoosterLearner):
     def _made_rows(self, X: Any, y: Any, weight: Any = None) -> Any:
         return self._library.Dataset(X, y, weight=weight, free_raw_data=False)
 
+    def _rows(self, name: str, data: Any) -> Any:
+        return data if isinstance(data, BinnedRows) else super()._rows(name, data)
+
+    def _model_rows(self, name: str, rows: Any, copied: bool, reference: Any = None) -> Any:
+        """Return rows as a booster takes them: shared ones, or the learner's own copy."""
+        if isinstance(rows, BinnedRows):
+            if not copied:
+                return rows.dataset
+            rows = rows.dataset
+        return self._own_rows(name, rows, reference)
+
+    def predictions(self) -> Any:
+        """Return the predictions of the rows in `valid`, as they are after the latest round.
+
+        LightGBM adds each tree's part when the tree is made: no tree is evaluated again.
+        """
+        found: list[Any] = []
+
+        def note(predictions: Any, rows: Any) -> tuple[str, float, bool]:
+            found.append(predictions.copy())
+            return "predictions", 0.0, True
+
+        self.model.eval_valid(feval=note)
+        return found[0]
+
     def _own_rows(self, name: str, rows: Any, reference: Any = None) -> Any:
         """Return the learner's own copy of rows, which it can read again after a restore."""
         if rows.data is None or rows.init_score is not None:
@@ -157,16 +192,21 @@ class LightGBMLearner(BoosterLearner):
 
     def continue_from(self, model: Any, steps: int) -> None:
         """Restore the state after `steps` rounds from a booster that has them."""
-        train, valid = self._begin()
         hidden = keeps_hidden_states(self._known)
         kept = 0 if hidden else max(0, steps - 1) // self._freq * self._freq
+        train, valid = self._begin(copied=kept > 0)
         if kept:
             first = self._library.Booster(model_str=model.model_to_string(num_iteration=kept))
             objective = {"objective": self._objective} if self._objective else {}
             self.model = self._library.train(
-                self._params | objective | self._settings_at(kept), train, 1, valid_sets=valid,
-                valid_names=["valid"] * len(valid), init_model=first, keep_training_booster=True,
-            )  # fmt: skip
+                self._params | objective | self._settings_at(kept),
+                train,
+                1,
+                valid_sets=valid,
+                valid_names=["valid"] * len(valid),
+                init_model=first,
+                keep_training_booster=True,
+            )
         for number in range(kept + bool(kept), steps):
             self._round(number)
         self.steps = steps

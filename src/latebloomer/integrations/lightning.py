@@ -2,6 +2,7 @@
 
 import inspect
 import shutil
+from collections.abc import Sequence
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,8 @@ QUIET = {  # unless the user says otherwise
     "logger": False, "enable_checkpointing": False, "enable_progress_bar": False,
     "enable_model_summary": False, "num_sanity_val_steps": 0,
 }  # fmt: skip
+FINDERS = "LearningRateFinder", "BatchSizeFinder"  # they try out settings when a `fit` begins
+LOGGING = "LearningRateMonitor", "DeviceStatsMonitor"  # callbacks that need a logger
 
 
 class LightningLearner(base.AveragingLearner):
@@ -50,7 +53,9 @@ class LightningLearner(base.AveragingLearner):
     weights_only : bool
         Whether checkpoints are loaded so that no code can run from them.
     trainer : Any
-        All other settings go to the `Trainer`: `accelerator`, `precision`, `callbacks`.
+        All other settings go to the `Trainer`: `accelerator`, `precision`, `callbacks`. It logs
+        and saves nothing by default. A `ModelCheckpoint` among the callbacks switches saving on,
+        and a callback that needs a logger switches logging on.
 
     Raises
     ------
@@ -60,7 +65,8 @@ class LightningLearner(base.AveragingLearner):
         The module is not a `LightningModule`, or there is nothing to score on.
     SettingError
         A setting of the trainer is given twice, the metric's name does not say which direction is
-        better, or weights are averaged in a way that cannot be paused.
+        better, weights are averaged in a way that cannot be paused, or a callback would search for
+        a learning rate or a batch size at every pull.
 
     Examples
     --------
@@ -129,6 +135,7 @@ class LightningLearner(base.AveragingLearner):
         given = trainer.pop("callbacks", None) or []
         self._callbacks = given if isinstance(given, list) else [given]
         base.need_no_stopping(self._callbacks, "EarlyStopping")
+        self._refuse_finders()
         tools = self._lightning.pytorch.callbacks
         kinds = getattr(tools, "WeightAveraging", ())
         self._averagers = tools.StochasticWeightAveraging, kinds
@@ -140,10 +147,20 @@ class LightningLearner(base.AveragingLearner):
         loaders = {"train_dataloaders": train, "val_dataloaders": valid}
         self._fit_data = {"datamodule": train} if both else loaders
         self._valid_data = {"datamodule": train} if both else {"dataloaders": valid}
-        self._given, self._weights_only = QUIET | trainer, weights_only
+        self._given, self._weights_only = QUIET | self._needed() | trainer, weights_only
         self._random = base.RandomStates(self._torch, train, valid)
         self._folder = base.own_folder(self)
         self._start()
+
+    def _needed(self) -> dict[str, Any]:
+        """Return what the user's callbacks need of a trainer."""
+        tools = self._lightning.pytorch.callbacks
+        saves = any(isinstance(one, tools.Checkpoint) for one in self._callbacks)
+        logs = any(isinstance(one, _kinds(tools, LOGGING)) for one in self._callbacks)
+        return {"enable_checkpointing": saves, "logger": logs}
+
+    def _trained_parts(self) -> list[Any]:
+        return [one for one in self.model.parameters() if one.requires_grad]
 
     def _start(self) -> None:
         """Begin with a new trainer."""
@@ -155,8 +172,11 @@ class LightningLearner(base.AveragingLearner):
         self._trainer = self._new_trainer(self._averaging)
 
     def _new_trainer(self, averaging: Any = None) -> Any:
-        own = {"on_fit_start": self._check_callbacks, "on_train_start": self._restore_parts,
-               "on_train_epoch_end": self._stop}  # fmt: skip
+        own = {
+            "on_fit_start": self._check_callbacks,
+            "on_train_start": self._restore_parts,
+            "on_train_epoch_end": self._stop,
+        }
         pauses = self._lightning.pytorch.callbacks.LambdaCallback(**own)
         given = [averaging if one is self._rule else one for one in self._callbacks]
         callbacks = [*filter(None, given), pauses]
@@ -200,6 +220,13 @@ class LightningLearner(base.AveragingLearner):
                 said = f"{type(one).__name__} would begin again at every pull"
                 raise SettingError(f"{said}: give one WeightAveraging, in callbacks=")
 
+    def _refuse_finders(self) -> None:
+        own = self.model.configure_callbacks()
+        for one in [*self._callbacks, *(own if isinstance(own, Sequence) else [own])]:
+            if isinstance(one, _kinds(self._lightning.pytorch.callbacks, FINDERS)):
+                said = f"{type(one).__name__} would search again at every pull"
+                raise SettingError(f"{said}: find the value before the race, and remove it")
+
     def _restore_parts(self, trainer: Any, module: Any) -> None:
         if self._restart is None:  # else Lightning has read them from the checkpoint
             for part, state in zip(_parts(trainer), self._states, strict=False):
@@ -212,6 +239,7 @@ class LightningLearner(base.AveragingLearner):
 
     def _scored(self, averaged: bool) -> Any:
         trainer = self._new_trainer()
+        trainer.loggers = []  # scoring logs nothing
         model = self._averaged() if averaged else self.model
         trainer.validate(model, **self._valid_data, verbose=False)
         return base.need_reported(self._metric, trainer.callback_metrics)
@@ -230,6 +258,11 @@ class LightningLearner(base.AveragingLearner):
             state = self._torch.load(self._restart, **own)
             self._average = state["state_dict"] if self._averaging is not None else None
             self.model.load_state_dict(state.get("current_model_state", state["state_dict"]))
+
+
+def _kinds(callbacks: Any, names: tuple[str, ...]) -> tuple[Any, ...]:
+    """Return the classes of these names that this version of Lightning has."""
+    return tuple(getattr(callbacks, name) for name in names if hasattr(callbacks, name))
 
 
 def _parts(trainer: Any) -> list[Any]:

@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import quote
 
 from latebloomer.integrations.library_learner import library
-from latebloomer.racing.race_state import RaceView
+from latebloomer.racing.callbacks import RaceView
 from latebloomer.session import events
 
 __all__ = ["LoggingLogger", "MLflowLogger", "RaceLogger", "TensorBoardLogger", "WandbLogger"]
@@ -21,7 +21,8 @@ MOST = 500  # characters of a parameter that MLflow takes
 class RaceLogger(ABC):
     """A callback that writes a race elsewhere: `race(..., callbacks=[logger])`.
 
-    Your own logger has `begin`, `score` and `decide`, and may have `note` and `end`. If a logger
+    Your own logger has `begin`, `score` and `decide`, and may have `drop`, `note` and `end`. If a
+    logger
     fails, the race notes a warning and does not call it again: a server that is gone would cost
     its time-out at every pull.
 
@@ -51,6 +52,10 @@ class RaceLogger(ABC):
                 self.begin(view)
             case events.ScoreReported():
                 self.score(event.arm, view.pulls[event.arm], event.score, view)
+            case events.Dropped():
+                self.drop(event, view)
+            case events.Revived():
+                self.note(event.arm, events.text_of(event), view)
             case events.LearnerLeft():
                 self.note(event.arm, f"{event.how}: {event.why}" if event.why else event.how, view)
             case events.PullFailed():
@@ -74,6 +79,10 @@ class RaceLogger(ABC):
     def note(self, arm: int | None, text: str, view: RaceView) -> None:  # noqa: B027
         """Log what happened to a learner, or to the race if `arm` is None."""
 
+    def drop(self, drop: events.Dropped, view: RaceView) -> None:
+        """Log that a learner was dropped. Default: a note with the numbers that decided."""
+        self.note(drop.arm, events.text_of(drop), view)
+
     @abstractmethod
     def decide(self, summary: Mapping[str, Any], view: RaceView) -> None:
         """Log the verdict of a race that has finished."""
@@ -83,7 +92,7 @@ class RaceLogger(ABC):
 
 
 class LoggingLogger(RaceLogger):
-    """Write a line for each pull (at `level`), note (warning) and verdict (info).
+    """Write a line for each pull (at `level`), note (warning), drop and verdict (info).
 
     Parameters
     ----------
@@ -120,6 +129,9 @@ class LoggingLogger(RaceLogger):
     def note(self, arm: int | None, text: str, view: RaceView) -> None:
         self._logger.warning("%s: %s", "race" if arm is None else view.names[arm], text)
 
+    def drop(self, drop: events.Dropped, view: RaceView) -> None:
+        self._logger.info("%s", events.in_words(drop, lambda arm: view.names[arm]))
+
     def decide(self, summary: Mapping[str, Any], view: RaceView) -> None:
         self._logger.info("race %s keeps %s", view.id, summary["name"])
 
@@ -152,7 +164,8 @@ class WriterPerLearner(RaceLogger):
 class TensorBoardLogger(WriterPerLearner):
     """A folder for each race, with one for each learner; TensorBoard overlays their curves.
 
-    The tag is `score`, the step the learner's pull; `kept` is 1 for the learner that is kept.
+    The tag is `score`, the step the learner's pull; `dropped` is 1 where a learner was dropped,
+    and `kept` is 1 for the learner that is kept.
 
     Parameters
     ----------
@@ -187,6 +200,9 @@ class TensorBoardLogger(WriterPerLearner):
         writer = self._writer(arm, view)
         writer.add_scalar("score", score, pull)
         writer.flush()  # else a kill loses what is in memory
+
+    def drop(self, drop: events.Dropped, view: RaceView) -> None:
+        self._writer(drop.arm, view).add_scalar("dropped", 1.0, view.pulls[drop.arm])
 
     def decide(self, summary: Mapping[str, Any], view: RaceView) -> None:
         for arm, name in enumerate(view.names):

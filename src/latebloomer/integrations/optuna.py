@@ -1,7 +1,7 @@
 """Optuna: a study as a learner, a race as the driver of a study, and our policies as a pruner.
 
 Which algorithm *and* which settings is one question. A pull of a `TunerLearner` is one more trial,
-and its score is the best value found so far, which only rises.
+or a slice of time, and its score is the best value found so far, which only rises.
 
 In `race_study` the study's sampler proposes, and our policy picks and drops. Optuna cannot suspend
 a trial, so all trials of a race stay RUNNING until they are dropped. A dropped trial ends as
@@ -15,37 +15,47 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from math import ceil, isfinite
 from pathlib import Path
-from typing import Any
+from time import process_time
+from typing import Any, NamedTuple
 
 from latebloomer._util.atomic_files import make_folder
-from latebloomer._util.text import brief
-from latebloomer.errors import SettingError, require
+from latebloomer._util.interrupts import TimeIsOver, interrupted_after
+from latebloomer._util.text import brief, plain_or_text
+from latebloomer.errors import LearnerError, SettingError, need_in, require
 from latebloomer.integrations.hosted_race import need_phases, need_several
 from latebloomer.integrations.library_learner import at_least_1, base_class, library
 from latebloomer.policies.base import Policy
-from latebloomer.racing import api, training_share
-from latebloomer.racing.journal import RACES, RESUME, Place, files, listing
-from latebloomer.racing.race_state import Callback, RaceState, RaceView, check_callbacks
+from latebloomer.racing.callbacks import Callback, RaceView, check_callbacks
+from latebloomer.racing.journal import files, new_names
+from latebloomer.racing.journal.journal_file import ERROR, RACES, RESUME, Place
+from latebloomer.racing.learners import full_training
+from latebloomer.racing.learners.learner import ScoreStream
+from latebloomer.racing.race_state import RaceState
+from latebloomer.racing.recorded_race import RecordedRace
+from latebloomer.racing.request import Budget, RaceRequest, Rules, RunOptions
+from latebloomer.racing.run_race import start_race
 from latebloomer.racing.runners.local import LocalRunner
-from latebloomer.racing.settings import holds_race, need_same, race_in
+from latebloomer.racing.same_race import holds_race, need_same, race_in
 from latebloomer.racing.verdict.verdict import Verdict
 from latebloomer.session import events
-from latebloomer.session.learner_view import DROPPED
+from latebloomer.session.arm_views import NUMBERED, SETTINGS
 from latebloomer.session.session import Session
 
-__all__ = ["LatebloomerPruner", "TunerLearner", "race_study"]
+__all__ = ["LatebloomerPruner", "TunerLearner", "best_configuration", "race_study"]
 
 FILE = "optuna.pickle"
+FIRST_TRIALS = 4  # further ones in a pull, at most, until one is complete
 KEY = "latebloomer"  # prefix of attributes that a race keeps in a study and its trials
 LEFT = f"{KEY}:left"  # how and why a trial takes no more pulls
 
 
 class TunerLearner:
-    """Wrap an Optuna study as a learner. One pull is one trial.
+    """Wrap an Optuna study as a learner. One pull is one trial, or as many as fit into a time.
 
     The score is the best value so far, negated with `direction="minimize"`, so that higher is
-    better: race with `maximize=True`. A trial that is pruned or ends in NaN is a pull, too, and
-    leaves the best value unchanged.
+    better: race with `maximize=True`. A trial that is pruned, takes too long or ends in NaN is a
+    pull, too, and leaves the best value unchanged. `best_configuration` returns the best settings
+    of all learners of a race: a learner that was dropped may have found them.
 
     Parameters
     ----------
@@ -59,6 +69,14 @@ class TunerLearner:
         "maximize" or "minimize", for the study in memory.
     seed : int | None
         Seed of TPE.
+    default : Mapping[str, Any] | None
+        Settings of the first trial: good ones that you know, such as a library's own.
+    seconds_per_pull : float | None
+        CPU seconds of this process per pull: n pulls are the trials that fit into n times that,
+        the last of which may take longer. Default: one trial per pull, whatever it takes.
+    timeout : float | None
+        Seconds after which a trial is interrupted, at its next Python instruction; it ends as
+        pruned. Compiled code is interrupted when it returns. Default: no limit.
 
     Raises
     ------
@@ -93,6 +111,9 @@ class TunerLearner:
         sampler: Any = None,
         direction: str = "maximize",
         seed: int | None = None,
+        default: Mapping[str, Any] | None = None,
+        seconds_per_pull: float | None = None,
+        timeout: float | None = None,
     ) -> None:
         self._optuna = library("optuna", "tuners", "optuna")
         why = "it returns the trial's value"
@@ -103,20 +124,50 @@ class TunerLearner:
         elif sampler is not None:
             raise SettingError("study and sampler are both given, but a study has its own sampler")
         need_one_direction(study)
+        for name, seconds in (("seconds_per_pull", seconds_per_pull), ("timeout", timeout)):
+            if seconds is not None:
+                need_in(name, seconds, "(0, inf)", "it is a time in seconds")
         self._objective, self.study = objective, study
         self._sign = 1.0 if study.direction.name == "MAXIMIZE" else -1.0
+        self._default, self._slice, self._timeout = default, seconds_per_pull, timeout
+        self._pulls, self._spent = 0, 0.0  # the second in CPU seconds of trials
 
     def pull(self) -> float:
-        """Run one more trial and return the best value so far."""
-        trial = self.study.ask()
+        """Run more trials and return the best value so far."""
+        if self._default is not None and not self.study.get_trials(deepcopy=False):
+            self.study.enqueue_trial(dict(self._default))
+        self._pulls += 1
+        if self._slice is None:
+            self._try_one()
+        while self._slice is not None and self._spent < self._pulls * self._slice:
+            self._try_one()
+        for _ in range(FIRST_TRIALS):  # the first ones may be pruned
+            if not self._has_value():
+                self._try_one()
+        return self._sign * float(self.study.best_value)  # an error if no trial is complete
+
+    def _try_one(self) -> None:
+        """Run one more trial."""
+        trial, began = self.study.ask(), process_time()
         value, state = None, self._optuna.trial.TrialState.FAIL
         try:
-            value, state = self._objective(trial), None
-        except self._optuna.TrialPruned:
-            state = self._optuna.trial.TrialState.PRUNED
+            with interrupted_after(self._timeout):
+                value = self._objective(trial)
+            state = None
+        except (self._optuna.TrialPruned, TimeIsOver):
+            value, state = None, self._optuna.trial.TrialState.PRUNED
         finally:
+            self._spent += process_time() - began
             self.study.tell(trial, value, state=state)
-        return self._sign * float(self.study.best_value)  # an error if no trial is complete
+
+    def _has_value(self) -> bool:
+        done = self._optuna.trial.TrialState.COMPLETE
+        return bool(self.study.get_trials(deepcopy=False, states=(done,)))
+
+    @property
+    def score_details(self) -> dict[str, Any]:
+        """The best settings so far, for the journal of a race."""
+        return settings_details(self.model)
 
     @property
     def model(self) -> dict[str, Any]:
@@ -125,7 +176,7 @@ class TunerLearner:
 
     def save(self, folder: Path) -> None:
         """Pickle the trials and the sampler."""
-        saved = (self.study.get_trials(), self.study.sampler)
+        saved = (self.study.get_trials(), self.study.sampler, self._pulls, self._spent)
         (Path(folder) / FILE).write_bytes(pickle.dumps(saved))
 
     def load(self, folder: Path) -> None:
@@ -133,8 +184,71 @@ class TunerLearner:
 
         Trials that the study's own storage has kept are not added again.
         """
-        trials, self.study.sampler = pickle.loads((Path(folder) / FILE).read_bytes())
+        trials, self.study.sampler, self._pulls, self._spent = pickle.loads(
+            (Path(folder) / FILE).read_bytes()
+        )
         self.study.add_trials(trials[len(self.study.get_trials(deepcopy=False)) :])
+
+
+def settings_details(params: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a learner reports with a score so that the journal has its settings."""
+    return {SETTINGS: {str(key): plain_or_text(value) for key, value in params.items()}}
+
+
+class Configuration(NamedTuple):
+    """The best settings that a race of tuners has found.
+
+    Attributes
+    ----------
+    learner : str
+        Name of the learner that found them.
+    params : dict[str, Any]
+        The settings.
+    score : float
+        Their score.
+    """
+
+    learner: str
+    params: dict[str, Any]
+    score: float
+
+
+def best_configuration(verdict: Verdict) -> Configuration:
+    """Return the best settings that any learner of a race has found, dropped ones included.
+
+    A race keeps the learner that promises most. What you use is a configuration, and a learner
+    that was dropped may have found the best one.
+
+    Parameters
+    ----------
+    verdict : Verdict
+        Verdict of a race of tuners (`TunerLearner`); it may be read from a journal.
+
+    Returns
+    -------
+    Configuration
+        The learner's name, its best settings and their score.
+
+    Raises
+    ------
+    MissingExtra
+        Optuna is not installed, or too old.
+    LearnerError
+        No learner of the race is a `TunerLearner`.
+
+    Examples
+    --------
+    ::
+
+        verdict = race(tuners, budget=20)
+        name, params, score = best_configuration(verdict)
+    """
+    library("optuna", "tuners", "optuna")
+    tuned = [one for one in verdict.learners if SETTINGS in one.details]
+    if not tuned:
+        raise LearnerError("No learner of this race is a TunerLearner: they have no settings.")
+    best = max(tuned, key=lambda one: one.score if verdict.history.sign > 0 else -one.score)
+    return Configuration(best.name, dict(best.details[SETTINGS]), best.score)
 
 
 def need_one_direction(study: Any) -> None:
@@ -152,10 +266,23 @@ def race_study(
     n_configs: int = 64,
     trainings: float | None = None,
     *,
+    budget: int | None = None,
+    seconds: float | None = None,
+    full_steps: int | Mapping[str, int] | None = None,
+    pulls_per_training: int | None = None,
+    horizon: int | None = None,
     name: str = "race",
     journal: Place | None = RACES,
+    policy: Policy | str = "auto",
+    runner: str | LocalRunner = "local",
+    seed: int = 0,
+    winner_share: float = 0.0,
+    min_pulls: int | None = None,
+    score_range: tuple[float | None, float | None] | None = None,
+    stop: str | None = None,
+    progress: bool = True,
     callbacks: Sequence[Callback] | None = None,
-    **settings: Any,
+    watch: bool = False,
 ) -> Verdict:
     """Race configurations that a study's sampler proposes; the winner is the study's best trial.
 
@@ -172,15 +299,41 @@ def race_study(
     n_configs : int
         Number of configurations that race.
     trainings : float | None
-        Budget in full trainings of `full_steps` steps each; or give `budget` or `seconds`.
+        Budget in full trainings; or give `budget` or `seconds`.
+    budget : int | None
+        Budget in pulls, over all configurations.
+    seconds : float | None
+        Budget in seconds of wall-clock time.
+    full_steps : int | Mapping[str, int] | None
+        Number of steps in a full training. Default: the objective's attribute `full_steps`.
+    pulls_per_training : int | None
+        Number of pulls in a full training, as in `race`.
+    horizon : int | None
+        Number of pulls per configuration at which they are compared, as in `race`.
     name : str
         Name of the race, which tells several races of one study apart.
     journal : Place | None
         Journal that records every pull, as in `race`.
+    policy : Policy | str
+        Rule that decides which configuration trains next and which is dropped.
+    runner : str | LocalRunner
+        "local", or a `LocalRunner` with settings: trials run in this process.
+    seed : int
+        Seed for random policies.
+    winner_share : float
+        Fraction of the budget reserved for training the winner further.
+    min_pulls : int | None
+        Number of pulls every configuration gets before any can be dropped, as in `race`.
+    score_range : tuple[float | None, float | None] | None
+        Lowest and highest possible value, as in `race`.
+    stop : str | None
+        "certified" ends the race early, once the winner is certified.
+    progress : bool
+        Whether to show the race while it runs, as in `race`.
     callbacks : Sequence[Callback] | None
         Functions that are called as `f(event, view)` with every event.
-    settings : Any
-        All other settings are those of `race`: `budget`, `full_steps`, `policy`, `seed`.
+    watch : bool
+        Whether to serve a live page of the race on this machine.
 
     Returns
     -------
@@ -193,7 +346,7 @@ def race_study(
         Optuna is not installed, or too old.
     SettingError
         The study has several directions, the objective is not a function or returns a number, or
-        a setting is given that follows from the study.
+        trials would run in another process.
     JournalMismatch
         The journal holds another race.
 
@@ -219,28 +372,46 @@ def race_study(
     why = "it yields a value for each step of its training"
     require(callable(objective), "objective", objective, "a function of a trial", why)
     need_several("n_configs", n_configs)
-    for given in settings.keys() & {"maximize", "if_exists"}:
-        raise SettingError(f"{given} is given, but it follows from the study: remove it")
-    runner = settings.get("runner", "local")
     if runner != "local" and (not isinstance(runner, LocalRunner) or runner.isolate):
         why = "trials must run in this process, where their settings reach the study"
         raise SettingError(f"runner is given, but {why}: omit it, or use LocalRunner(...)")
     key = f"{KEY}:{name}"
     builders = _builders(optuna, study, objective, key, n_configs)
     trials = [builder.trial for builder in builders]
-    if listing.names_folder(journal):  # the file is named after the study and the race
+    if new_names.names_folder(journal):  # the file is named after the study and the race
         words = re.sub(r"[^\w.-]+", "-", f"{study.study_name}-{name}")
         journal = make_folder(Path(str(journal))) / f"{words}.db"
     known = study.user_attrs.get(key)
     if known is not None:
-        _need_journal(study, trials, known, journal, settings.get("policy"))
+        _need_journal(study, trials, known, journal, policy)
     mirror = StudyMirror(optuna, study, trials, key)
-    return api.race(
-        {f"trial {builder.trial.number}": builder for builder in builders},
-        trainings=trainings, journal=journal, maximize=study.direction.name == "MAXIMIZE",
-        if_exists="error" if known is None else RESUME,
-        callbacks=[mirror, *check_callbacks(callbacks)], **settings,
-    )  # fmt: skip
+    request = RaceRequest(
+        learners={f"{NUMBERED}{builder.trial.number}": builder for builder in builders},
+        budget=Budget(
+            pulls=budget,
+            trainings=trainings,
+            seconds=seconds,
+            horizon=horizon,
+            full_steps=full_steps,
+            pulls_per_training=pulls_per_training,
+        ),
+        rules=Rules(
+            policy=policy,
+            seed=seed,
+            maximize=study.direction.name == "MAXIMIZE",
+            winner_share=winner_share,
+            min_pulls=min_pulls,
+            score_range=score_range,
+            stop=stop,
+        ),
+        options=RunOptions(
+            runner=runner,
+            progress=progress,
+            callbacks=[mirror, *check_callbacks(callbacks)],
+            watch=watch,
+        ),
+    )
+    return start_race(request, journal, ERROR if known is None else RESUME)
 
 
 class TrialBuilder:
@@ -249,11 +420,19 @@ class TrialBuilder:
     def __init__(self, objective: Callable[[Any], Any], trial: Any, built: Any = None) -> None:
         self._objective, self.trial = objective, trial
         self._built = built  # for the first call
-        self.full_steps = training_share.declared(objective)
+        self.full_steps = full_training.declared(objective)
 
     def __call__(self) -> Any:
         built, self._built = self._built, None
-        return self._objective(self.trial) if built is None else built
+        if built is None:
+            built = self._objective(self.trial)
+        if isinstance(built, Iterator):
+            # It asks for settings while it runs.
+            return ScoreStream(built, lambda: settings_details(self.trial.params))
+        if not hasattr(built, "score_details"):
+            with suppress(AttributeError):  # an object that takes no attributes
+                built.score_details = settings_details(self.trial.params)
+        return built
 
 
 def _builders(optuna: Any, study: Any, objective: Any, key: str, n: int) -> list[TrialBuilder]:
@@ -262,22 +441,45 @@ def _builders(optuna: Any, study: Any, objective: Any, key: str, n: int) -> list
     if len(frozen) > n or (key in study.user_attrs and len(frozen) < n):
         said = f"n_configs={n}, but this race of the study has {len(frozen)} trials"
         raise SettingError(f"{said}: give that number to resume it, or another name=")
+    waits = optuna.trial.TrialState.WAITING
     # Optuna has no public way to continue a trial that another process asked for.
-    trials = [optuna.trial.Trial(study, one._trial_id) for one in frozen]
+    trials = [
+        study.ask() if one.state == waits else optuna.trial.Trial(study, one._trial_id)
+        for one in frozen
+    ]
     builders = [TrialBuilder(objective, trial) for trial in trials]
     while len(builders) < n:
-        trial, built, pauses = study.ask(), None, True
+        trial, built, pauses = _new_trial(optuna, study, key), None, True
         if not builders:
             with suppress(Exception):  # the race calls it again, and records why it fails
                 built = objective(trial)
                 pauses = hasattr(built, "pull") or isinstance(built, Iterator)
         if not pauses:
+            trial.set_user_attr(KEY, "")  # it is not a trial of the race
             study.tell(trial, state=optuna.trial.TrialState.FAIL)
             said = f"The objective returned {brief(built)}, but race_study needs one that pauses"
             raise SettingError(f"{said}: write `yield value` for `trial.report(...)`, no return")
-        trial.set_user_attr(KEY, key)
         builders.append(TrialBuilder(objective, trial, built))
     return builders
+
+
+def _new_trial(optuna: Any, study: Any, key: str) -> Any:
+    """Return a new trial that has the race's name from its first moment, so that no kill loses it.
+
+    A trial that the user has enqueued comes first, as with `study.ask()`.
+    """
+    states = optuna.trial.TrialState
+    waiting = study.get_trials(deepcopy=False, states=(states.WAITING,))
+    if waiting:
+        # Optuna has no public way to name a trial that waits.
+        study._storage.set_trial_user_attr(waiting[0]._trial_id, KEY, key)
+        trial = study.ask()
+        if trial.user_attrs.get(KEY) != key:  # another process was faster
+            trial.set_user_attr(KEY, key)
+        return trial
+    study.add_trial(optuna.trial.create_trial(state=states.RUNNING, user_attrs={KEY: key}))
+    own = [one for one in study.get_trials(deepcopy=False) if one.user_attrs.get(KEY) == key]
+    return optuna.trial.Trial(study, own[-1]._trial_id)
 
 
 class StudyMirror:
@@ -295,14 +497,11 @@ class StudyMirror:
             self._begin(view)
         else:
             self._show(event, view, view.pulls)
-        if isinstance(event, events.Began | events.ScoreReported | events.LearnerLeft):
-            for row in view.standings():
-                if row.state == DROPPED:
-                    self._end(row.arm, state=self._states.PRUNED)
 
     def _begin(self, view: RaceView) -> None:
         """Record what the race is made of, and report what a kill has left out."""
-        if self._key not in self._study.user_attrs:
+        known = self._study.user_attrs.get(self._key)
+        if known is None or known["race"] != view.id:  # one that ended before its first pull
             kept = {"race": view.id, "settings": view.settings.as_dict(), "names": [*view.names]}
             self._study.set_user_attr(self._key, kept)
         pulls: Counter[int] = Counter()
@@ -310,6 +509,9 @@ class StudyMirror:
             if isinstance(event, events.ScoreReported):
                 pulls[event.arm] += 1
             self._show(event, view, pulls)
+        for row in view.standings():
+            if row.state == events.DROPPED:
+                self._end(row.arm, state=self._states.PRUNED)
 
     def _show(self, event: events.Event, view: RaceView, pulls: Any) -> None:
         match event:
@@ -320,6 +522,8 @@ class StudyMirror:
                 self._trials[event.arm].set_user_attr(LEFT, [event.how, event.why])
                 if event.how == events.FAILED:
                     self._end(event.arm, state=self._states.FAIL)
+            case events.Dropped():
+                self._end(event.arm, state=self._states.PRUNED)
             case events.Decided():
                 self._end(view.names.index(event.summary["name"]), event.summary["score"])
                 for arm in sorted(self._running):
@@ -343,7 +547,10 @@ def _frozen(study: Any, trials: Sequence[Any]) -> list[Any]:
 def _need_journal(
     study: Any, trials: Sequence[Any], known: Mapping[str, Any], place: Place | None, policy: Any
 ) -> None:
-    """Rebuild the journal from the values in the storage, if it is gone."""
+    """Rebuild the journal from the values in the storage, if it is gone.
+
+    For studies in a database whose machine is gone with its disk, as a preempted one in a cloud.
+    """
     if place is None:
         raise SettingError("journal=None, but the study's race has started: name its file")
     if holds_race(place):
@@ -352,7 +559,7 @@ def _need_journal(
         return
     created = events.Created(known["race"], known["settings"], tuple(known["names"]))
     state, curves = RaceState(created, policy), _frozen(study, trials)
-    with closing(files.create(place, created)) as journal:
+    with closing(RecordedRace(state, files.create(place, created))) as race:
         while not state.session.over:
             arm = state.session.ask()
             n, trial = state.session.pulls_of(arm) + 1, curves[arm]
@@ -365,8 +572,7 @@ def _need_journal(
                 event = events.LearnerLeft(arm, *trial.user_attrs[LEFT])
             else:
                 break
-            journal.append(event)
-            state.apply(event)
+            race.record(event)
 
 
 # --- a pruner ---

@@ -11,7 +11,7 @@ from typing import Any
 from latebloomer.errors import SettingError, require
 from latebloomer.integrations.hosted_race import END, WAIT, HostedRace
 from latebloomer.integrations.library_learner import base_class, library
-from latebloomer.racing.journal import Place
+from latebloomer.racing.journal.journal_file import Place
 from latebloomer.racing.verdict.verdict import Verdict
 from latebloomer.session.events import FAILED, FINISHED
 
@@ -119,8 +119,13 @@ class RaceScheduler(base_class("ray.tune.schedulers", "FIFOScheduler")):  # type
         self._metric, self._mode = self._metric or metric, self._mode or mode
         if self._metric is None:
             raise SettingError("metric=None, but a race needs one: TuneConfig(metric='accuracy')")
-        require(self._mode in ("max", "min"), "mode", self._mode, "'max' or 'min'",
-                "it says which scores are better")  # fmt: skip
+        require(
+            self._mode in ("max", "min"),
+            "mode",
+            self._mode,
+            "'max' or 'min'",
+            "it says which scores are better",
+        )
         self.race.settings = replace(self.race.settings, maximize=self._mode == "max")
         return True
 

@@ -11,7 +11,7 @@ from typing import Any
 from latebloomer.errors import SettingError
 from latebloomer.integrations.hosted_race import END, GO_ON, WAIT, HostedRace
 from latebloomer.integrations.library_learner import base_class, library
-from latebloomer.racing.journal import Place
+from latebloomer.racing.journal.journal_file import Place
 from latebloomer.racing.verdict.verdict import Verdict
 from latebloomer.session.events import FAILED, FINISHED
 

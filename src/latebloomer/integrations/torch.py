@@ -1,6 +1,7 @@
 """PyTorch: a learner of your own model, optimizer, loader, loss and metric."""
 
-from collections.abc import Callable, Iterator
+import inspect
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import nullcontext, suppress
 from itertools import islice
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 from latebloomer._util.text import brief
 from latebloomer.errors import LearnerError, SettingError, require
 from latebloomer.integrations import library_learner as base
+from latebloomer.integrations.schedule_lengths import check_length
 
 __all__ = ["TorchLearner"]
 
@@ -20,11 +22,12 @@ class TorchLearner(base.AveragingLearner):
     """Wrap a PyTorch model as a learner. One step is an epoch or `batches` batches.
 
     A batch is `(inputs, targets)`; it is moved to the model's device and used with
-    `loss(outputs, targets)`. The score is `metric(model)`. Model, optimizer, scheduler, scaler,
-    the place in the epoch and the random states are saved in PyTorch's own format: a restored
-    learner is the same bit for bit if PyTorch is deterministic. Loaders whose worker processes
-    live on (`persistent_workers`) keep random states that cannot be saved. Seed where you build
-    the model.
+    `loss(outputs, targets)`. Of a batch that is a dict, the model is called with the entries that
+    its `forward` names, and the loss with the outputs and the whole batch. The score is
+    `metric(model)`. Model, optimizer, scheduler, scaler, the place in the epoch and the random
+    states are saved in PyTorch's own format: a restored learner is the same bit for bit if PyTorch
+    is deterministic. Loaders whose worker processes live on (`persistent_workers`) keep random
+    states that cannot be saved. Seed where you build the model.
 
     Parameters
     ----------
@@ -45,10 +48,11 @@ class TorchLearner(base.AveragingLearner):
     batches : int | None
         Number of batches in a step. Default: an epoch.
     scheduler : Any
-        Scheduler of learning rates; set it to the full training.
+        Scheduler of learning rates; set it to the full training. `ReduceLROnPlateau` is stepped
+        with the metric after each step of the learner.
     schedule_by : str
         When the scheduler is stepped: after each "epoch", or after each "batch" that the
-        optimizer steps on.
+        optimizer steps on. A schedule whose length fits the other word is refused.
     maximize : bool
         Whether higher metric values are better. If False, the score is the negated metric.
     autocast : Callable[[], Any]
@@ -59,6 +63,8 @@ class TorchLearner(base.AveragingLearner):
     accumulate : int
         Number of batches whose gradients are averaged before the optimizer steps. A group of
         batches may reach into the next epoch.
+    clip : float | None
+        Largest norm of the gradients: larger ones are scaled down to it. Default: no limit.
     train_batch : Callable[[Any], Any] | None
         Function that does all of the training on one batch, in place of `loss`.
     state : Any
@@ -133,6 +139,7 @@ class TorchLearner(base.AveragingLearner):
         autocast: Callable[[], Any] = nullcontext,
         scaler: Any = None,
         accumulate: int = 1,
+        clip: float | None = None,
         train_batch: Callable[[Any], Any] | None = None,
         state: Any = None,
         ema: float | None = None,
@@ -140,55 +147,101 @@ class TorchLearner(base.AveragingLearner):
     ) -> None:
         self._torch = self._import()
         _check_parts(self._torch, model, optimizer, loader, metric, state)
-        _check_training(loss, train_batch, accumulate)
-        by_metric = isinstance(scheduler, self._torch.optim.lr_scheduler.ReduceLROnPlateau)
-        base.need_kind(not by_metric, "scheduler", scheduler, "one that steps without a metric")
-        require(schedule_by in ("epoch", "batch"), "schedule_by", schedule_by,
-                "'epoch' or 'batch'", "it says when the scheduler is stepped")  # fmt: skip
+        uses = {
+            "accumulate": accumulate > 1,
+            "autocast": autocast is not nullcontext,
+            "scaler": scaler is not None,
+            "clip": clip is not None,
+        }
+        base.at_least_1("accumulate", accumulate, "the optimizer steps after that many batches")
+        _check_training(loss, train_batch, [name for name, used in uses.items() if used])
+        require(clip is None or clip > 0, "clip", clip, "above 0", "it is a norm of gradients")
+        require(
+            schedule_by in ("epoch", "batch"),
+            "schedule_by",
+            schedule_by,
+            "'epoch' or 'batch'",
+            "it says when the scheduler is stepped",
+        )
         base.at_least_1("batches", 1 if batches is None else batches, "each step must train")
         self.model, self.full_steps = model, base.checked_full(full_steps)
         self._optimizer, self._loader, self._loss = optimizer, loader, loss
         self._scheduler, self._schedule_by = scheduler, schedule_by
         self._scaler = scaler or self._torch.amp.GradScaler(enabled=False)
         self._batches, self._autocast, self._weights_only = batches, autocast, weights_only
-        self._train_batch, self._accumulate = train_batch, accumulate
+        self._train_batch, self._accumulate, self._clip = train_batch, accumulate, clip
         self._gathered = 0  # batches whose gradients wait for the optimizer
         self._rank_by(metric, maximize)
+        self._by_metric = isinstance(scheduler, self._torch.optim.lr_scheduler.ReduceLROnPlateau)
+        if self._by_metric:
+            _check_plateau(scheduler, maximize, schedule_by)
+        elif self.full_steps is not None:
+            check_length(scheduler, schedule_by, *self._lengths(self.full_steps))
         self._average = None if ema is None else self._new_average(ema)
-        parts = {"model": model, "optimizer": optimizer, "scheduler": scheduler, "scaler": scaler,
-                 "loader": loader, "state": state, "average": self._average}  # fmt: skip
+        parts = {
+            "model": model,
+            "optimizer": optimizer,
+            "scheduler": scheduler,
+            "scaler": scaler,
+            "loader": loader,
+            "state": state,
+            "average": self._average,
+        }
         self._parts = {name: one for name, one in parts.items() if hasattr(one, "state_dict")}
-        self._settings = {"batches": batches, "accumulate": accumulate, "parts": [*self._parts]}
+        self._settings = {
+            "batches": batches,
+            "accumulate": accumulate,
+            "clip": clip,
+            "parts": [*self._parts],
+        }
         self._random = base.RandomStates(self._torch, loader)
         self._epoch = Epoch(loader, self._random)
 
+    def _lengths(self, full_steps: int) -> tuple[float | None, float | None]:
+        """Return the epochs and the optimizer's steps of a full training, where they are known."""
+        epoch: int | None = None
+        with suppress(TypeError):  # a loader of a stream has no length
+            epoch = len(self._loader)
+        each = self._batches or epoch
+        batches = None if each is None else full_steps * each
+        epochs = full_steps if self._batches is None else batches and epoch and batches / epoch
+        return epochs, batches and batches / self._accumulate
+
     def _new_average(self, ema: float) -> Any:
         """Return an average of the model that remembers a fraction of the full training."""
-        each = self._batches
-        with suppress(TypeError):  # a loader of a stream has no length
-            each = each or len(self._loader)
-        if self.full_steps is None or each is None:
+        steps = None if self.full_steps is None else self._lengths(self.full_steps)[1]
+        if steps is None:
             why = "the length of the full training: full_steps, and batches for an endless loader"
             raise SettingError(f"ema={ema} needs {why}")
-        steps = self.full_steps * each / self._accumulate  # of the optimizer
         return base.average_of(self._torch, self.model, ema, steps)
+
+    def _trained_parts(self) -> list[Any]:
+        learned = [one for one in self.model.parameters() if one.requires_grad]
+        return [*learned, self._optimizer]
 
     def _train(self, last: int) -> Any:
         with self._random.in_use():
-            self.model.train()
             while self.steps < last:
+                self.model.train()
                 self._step()
                 self.steps += 1
-            if self._average is not None:  # its BatchNorm statistics, without what training draws
-                before, batches = self._random.now(), islice(self._loader, STATISTICS)
-                place = next(self.model.parameters()).device
-                try:
-                    self._torch.optim.swa_utils.update_bn(batches, self._average, place)
-                except (AttributeError, TypeError) as error:  # a dict, for example
-                    why = "BatchNorm's statistics need batches that begin with the inputs"
-                    raise LearnerError(f"ema= is given, but {why} ({error})") from error
-                self._random.apply(before)
-            return self._value()
+                if self._by_metric or self.steps == last:
+                    value = self._value_after_training()
+                if self._by_metric:
+                    self._scheduler.step(float(value))
+            return value
+
+    def _value_after_training(self) -> Any:
+        if self._average is not None:  # its BatchNorm statistics, without what training draws
+            before, batches = self._random.now(), islice(self._loader, STATISTICS)
+            place = next(self.model.parameters()).device
+            try:
+                self._torch.optim.swa_utils.update_bn(batches, self._average, place)
+            except (AttributeError, TypeError) as error:  # a dict, for example
+                why = "BatchNorm's statistics need batches that begin with the inputs"
+                raise LearnerError(f"ema= is given, but {why} ({error})") from error
+            self._random.apply(before)
+        return self._value()
 
     def _averaged(self) -> Any:
         return self._average.module
@@ -212,7 +265,7 @@ class TorchLearner(base.AveragingLearner):
                 return
 
     def _schedule(self, after: str) -> None:
-        if self._scheduler is not None and self._schedule_by == after:
+        if self._scheduler is not None and not self._by_metric and self._schedule_by == after:
             self._scheduler.step()
 
     def _train_on(self, batch: Any) -> None:
@@ -223,19 +276,42 @@ class TorchLearner(base.AveragingLearner):
                 self._average.update_parameters(self.model)
 
     def _use_loss(self, batch: Any) -> None:
-        place, pair = next(self.model.parameters()).device, isinstance(batch, tuple | list)
-        needed = "(inputs, targets), unless you give train_batch="
-        base.need_kind(pair and len(batch) == 2, "batch", batch, needed)
-        inputs, targets = (part.to(place, non_blocking=True) for part in batch)
         if self._gathered == 0:
             self._optimizer.zero_grad(set_to_none=True)
+        place = next(self.model.parameters()).device
         with self._autocast():
-            loss = self._loss(self.model(inputs), targets) / self._accumulate  # type: ignore[misc]
+            loss = self._loss_of(batch, place) / self._accumulate
         self._scaler.scale(loss).backward()
         self._gathered = (self._gathered + 1) % self._accumulate
         if self._gathered == 0:
+            if self._clip is not None:
+                self._scaler.unscale_(self._optimizer)
+                self._torch.nn.utils.clip_grad_norm_(self.model.parameters(), self._clip)
             self._scaler.step(self._optimizer)
             self._scaler.update()
+
+    def _loss_of(self, batch: Any, place: Any) -> Any:
+        """Return the loss of a batch, a pair or a dict."""
+        assert self._loss is not None
+        if isinstance(batch, Mapping):
+            moved = {name: _moved(part, place) for name, part in batch.items()}
+            return self._loss(self.model(**self._taken(moved)), moved)
+        pair = isinstance(batch, tuple | list) and len(batch) == 2
+        needed = "(inputs, targets) or a dict, unless you give train_batch="
+        base.need_kind(pair, "batch", batch, needed)
+        inputs, targets = (_moved(part, place) for part in batch)
+        return self._loss(self.model(inputs), targets)
+
+    def _taken(self, batch: dict[str, Any]) -> dict[str, Any]:
+        """Return the entries of a batch that the model's `forward` names; all, if it takes any."""
+        known = inspect.signature(self.model.forward).parameters
+        if any(one.kind is one.VAR_KEYWORD for one in known.values()):
+            return batch
+        taken = {name: part for name, part in batch.items() if name in known}
+        base.need_kind(
+            bool(taken), "batch", batch, f"a dict with an argument of forward ({', '.join(known)})"
+        )
+        return taken
 
     # --- checkpoints ---
 
@@ -312,11 +388,34 @@ def _check_parts(
         raise LearnerError(f"model={brief(model)} has no parameters, so nothing can be trained")
 
 
-def _check_training(loss: Any, train_batch: Any, accumulate: Any) -> None:
-    """Raise an error for what cannot train a batch."""
+def _check_training(loss: Any, train_batch: Any, unused: list[str]) -> None:
+    """Raise an error for what cannot train a batch; `unused` is what only `loss` uses."""
     if (loss is None) == (train_batch is None):
         raise SettingError("give loss, or loss=None and train_batch: one of them trains a batch")
-    base.at_least_1("accumulate", accumulate, "the optimizer steps after that many batches")
-    if train_batch is not None and accumulate > 1:
-        said = f"accumulate={accumulate} has no effect on train_batch, which steps the optimizer"
-        raise SettingError(f"{said}: count batches there, and give the counter as state=")
+    if train_batch is not None and unused:
+        names = " and ".join(f"{name}=" for name in unused)
+        raise SettingError(
+            f"{names} would have no effect: train_batch does all of the training on a batch. "
+            "Use it there; give what it must remember, such as a counter, as state="
+        )
+
+
+def _check_plateau(scheduler: Any, maximize: bool, schedule_by: str) -> None:
+    """Raise an error for a `ReduceLROnPlateau` that would misread the metric."""
+    mode = "max" if maximize else "min"
+    if scheduler.mode != mode:
+        raise SettingError(
+            f"ReduceLROnPlateau(mode={scheduler.mode!r}), but maximize={maximize}: it would take "
+            f"a better metric for a worse one. Give it mode={mode!r}."
+        )
+    require(
+        schedule_by == "epoch",
+        "schedule_by",
+        schedule_by,
+        "'epoch'",
+        "ReduceLROnPlateau is stepped with the metric, after each step",
+    )
+
+
+def _moved(part: Any, place: Any) -> Any:
+    return part.to(place, non_blocking=True) if hasattr(part, "to") else part

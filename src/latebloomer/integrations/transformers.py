@@ -9,7 +9,7 @@ from math import ceil
 from pathlib import Path
 from typing import Any
 
-from latebloomer.errors import LearnerError, SettingError
+from latebloomer.errors import SettingError
 from latebloomer.integrations import library_learner as base
 
 __all__ = ["HuggingFaceLearner"]
@@ -22,7 +22,8 @@ ARGUMENTS = "training_args.bin"  # a pickle, which nothing reads
 class HuggingFaceLearner(base.AveragingLearner):
     """Wrap a `Trainer` as a learner. One step is an epoch or `every` optimizer steps.
 
-    The score is a metric of `trainer.evaluate()`, negated for a loss, so that higher is better:
+    The score is a metric of `trainer.evaluate()`, or the Trainer's own if its `eval_strategy`
+    evaluates at the end of the pull, negated for a loss, so that higher is better:
     race with `maximize=True`. The full training and its learning-rate schedule are those of the
     trainer's arguments (`num_train_epochs`, `max_steps`), wherever a race stops. One long
     `train()`, many pulls and a restored learner are the same bit for bit if PyTorch is
@@ -35,7 +36,8 @@ class HuggingFaceLearner(base.AveragingLearner):
     Parameters
     ----------
     trainer : Any
-        A `transformers.Trainer` with an evaluation set and without `model_init`.
+        A `transformers.Trainer` with an evaluation set. A model that its `model_init` has made is
+        trained as it is.
     metric : str | None
         Name of a metric that `trainer.evaluate()` reports, with or without `eval_`. Default:
         `metric_for_best_model` of the arguments, else the loss.
@@ -55,7 +57,7 @@ class HuggingFaceLearner(base.AveragingLearner):
     MissingExtra
         Transformers or PyTorch is not installed, or too old.
     LearnerError
-        It is not a `Trainer`, has no evaluation set, or makes its model itself.
+        It is not a `Trainer`, or has no evaluation set.
     SettingError
         `every` is missing although the trainer counts `max_steps`, or the arguments load the best
         model at the end.
@@ -107,8 +109,7 @@ class HuggingFaceLearner(base.AveragingLearner):
     ) -> None:
         self._library, self._torch = self._import(), self._import("torch")
         base.need_kind(isinstance(trainer, self._library.Trainer), "trainer", trainer, "a Trainer")
-        if trainer.model_init is not None:
-            raise LearnerError("The trainer makes its model itself: give model, not model_init")
+        trainer.model_init = None  # it has made the model; each `train()` would make another
         if every is not None:
             base.at_least_1("every", every, "it is the number of optimizer steps in a step")
         elif trainer.args.max_steps > 0:
@@ -127,8 +128,12 @@ class HuggingFaceLearner(base.AveragingLearner):
         epoch, total = _lengths(trainer)
         every = every or epoch
         self.full_steps = ceil(total / every)
-        self._settings = {"metric": self._metric, "every": every, "full_steps": self.full_steps,
-                          "ema": ema}  # fmt: skip
+        self._settings = {
+            "metric": self._metric,
+            "every": every,
+            "full_steps": self.full_steps,
+            "ema": ema,
+        }
         self._random = base.RandomStates(self._torch)
         self._folder = base.own_folder(self)  # of the place in the training, between two pulls
         self._pause = _pause(self._library, trainer, self._random, every)
@@ -164,7 +169,12 @@ class HuggingFaceLearner(base.AveragingLearner):
         self._random.state = pause.random
         pause.states = [part.state_dict() for part in _parts(self.trainer)]
         self.trainer.state.save_to_json(str(self._folder / PLACE))
+        if not self.averages and pause.evaluated[0] == self.trainer.state.global_step:
+            return base.need_reported(self._metric, pause.evaluated[1])
         return self._value()
+
+    def _trained_parts(self) -> list[Any]:
+        return [one for one in self.model.parameters() if one.requires_grad]
 
     def _averaged(self) -> Any:
         return self._with_average(lambda: deepcopy(self.model))
@@ -224,6 +234,7 @@ def _pause(transformers: Any, trainer: Any, random: base.RandomStates, every: in
         ended = cut = False  # whether this callback, or one of the user's, ended the training
         random: Any = None  # states of the generators at that end
         after_step = staticmethod(lambda: None)  # updates an average of the weights, if any
+        evaluated: tuple[int, dict[str, Any]] = (-1, {})  # the Trainer's latest: step, metrics
         _continues = False
 
         def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
@@ -255,6 +266,11 @@ def _pause(transformers: Any, trainer: Any, random: base.RandomStates, every: in
             self.cut = control.should_training_stop
             if state.global_step >= min(self.last * every, state.max_steps):
                 control.should_training_stop = self.ended = True
+
+        def on_evaluate(
+            self, args: Any, state: Any, control: Any, metrics: dict[str, Any], **_: Any
+        ) -> None:
+            self.evaluated = state.global_step, metrics
 
         def on_train_end(self, *_: Any, **__: Any) -> None:
             self.random = random.now()

@@ -126,6 +126,13 @@ class XGBoostLearner(BoosterLearner):
             raise unknown("metric of XGBoost", metric, HIGHER_IS_BETTER | LOWER_IS_BETTER)
         return name in HIGHER_IS_BETTER
 
+    def predictions(self) -> Any:
+        """Return the predictions of the rows in `valid`, as they are after the latest round.
+
+        XGBoost keeps the sums of the rows that a booster knows, and evaluates new trees only.
+        """
+        return self.model.predict(self._valid_rows)
+
     def _booster(self, state: Any = None) -> Any:
         rows = [one for one in (self._train_rows, self._valid_rows) if one is not None]
         return self._library.Booster(self._params, rows, state)

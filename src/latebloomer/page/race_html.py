@@ -1,31 +1,47 @@
 """A race on one page: live while it runs and, frozen, as a report in one self-contained file."""
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from importlib.resources import files
 from math import inf
 from time import localtime, strftime
 
-from latebloomer._util.text import as_sentence, short_seconds, shortened, span_of_time
+from latebloomer._util.text import as_sentence, score_text, short_seconds, shortened, span_of_time
 from latebloomer.citation import cite
-from latebloomer.page import svg
+from latebloomer.page import curve_chart
+from latebloomer.page.interval_chart import draw_intervals
 from latebloomer.page.race_page import ALL_FAILED, FINISHED, RUNNING, RacePage
-from latebloomer.page.svg import number_text
+from latebloomer.page.settings_chart import draw_parallel
+from latebloomer.page.tables import (
+    SWATCH,
+    breakable,
+    learner_cells,
+    learner_table,
+    sentences,
+    settings_table,
+)
+from latebloomer.session.arm_views import LearnerView, varying_settings
 from latebloomer.session.events import FAILED
-from latebloomer.session.learner_view import LearnerView
 
 COLORED = 12  # learners up to which each has a color; of more, the top ones have
 TOP = 10
 WITH_RAW = 24  # learners up to which individual scores can be shown too
 INTERVALS = 20  # learners up to which each has an interval; of more, the top half of that
+OUTPUTS = 12  # learners whose last lines are shown
 MOST_EVENTS = 50  # on the page; why learners left is in the table as well
 NO_ICON = '<link rel="icon" href="data:,">'  # or a browser requests one from the server
 SPOKEN = ' aria-live="polite"'  # read aloud when it changes
-SWATCH = '<svg class="swatch {look}" aria-hidden="true"><line x2="100%" y1="50%" y2="50%"/></svg>'
-LEADERS = '<span class="leaders"> A thin line leads to the name of a learner.</span>'
+BESIDE = '<span class="beside"> Names stand at the height at which curves or forecasts end.</span>'
 RAW = '<input type="checkbox" id="raw" checked><label for="raw">show individual scores</label>'
-LONG = re.compile(r"\b(score|forecast|estimate|versus) (-?\d+\.\d+(?:e[+-]\d+)?)\b", re.I)
+SCALES = (  # of the axis of pulls; `page.js` draws them
+    '<p class="small scales" data-scripted hidden>horizontal axis: '
+    '<label><input type="radio" name="unit" value="pulls" checked> pulls</label> '
+    '<label><input type="radio" name="unit" value="seconds"> seconds of training</label> '
+    '<label><input type="checkbox" name="log" value="log"> logarithmic</label></p>'
+)
+RANKED = "The policy ranks learners by their estimate."
+CLICK = "<span data-scripted hidden> Click a learner to highlight it.</span>"
+FIRST = 5  # learners that a notebook shows; the others are folded
 ABOVE = 4  # pieces above the curves; the last of them, the progress, is not in a notebook
 
 
@@ -42,7 +58,7 @@ def race_cell(page: RacePage) -> str:
     style = page_file("race_page.css").replace(":root", "&")
     style = style.replace("body {", "& { padding: 12px 24px;")
     drawn = f'<div class="latebloomer">{RaceDrawing(page).brief()}</div>'
-    return f"<style>.latebloomer {{ {style} }}</style>{drawn}"
+    return f"<style>.latebloomer {{ container-type: inline-size; {style} }}</style>{drawn}"
 
 
 class RaceDrawing:
@@ -55,7 +71,8 @@ class RaceDrawing:
         self, page: RacePage, before: "RaceDrawing | None" = None, most_rows: int | None = None
     ) -> None:
         self.page = page
-        self.view: svg.View = svg.view_of(page, None if before is None else before.view)
+        known = None if before is None else before.view
+        self.view: curve_chart.View = curve_chart.view_of(page, known)
         self.slots: dict[int, int] = _slots(page.learners, {} if before is None else before.slots)
         # The classes of each learner: its color, and whether it is the best.
         colors = {arm: f"c{slot}" for arm, slot in self.slots.items()}
@@ -72,13 +89,14 @@ class RaceDrawing:
             for name, text in self.pieces().items()
         ]
         above, below = "".join(places[:ABOVE]), "".join(places[ABOVE:])
-        return f"{above}{self.curves()}{self._table()}{below}"
+        return f"{above}{self.curves()}{self._learners()}{below}"
 
     def brief(self) -> str:
-        """Return the top, curves, table and settings: what can be on a page several times."""
+        """Return the top, curves, and the best learners: what can be on a page several times."""
         pieces = self.pieces()
         above = "".join([*pieces.values()][: ABOVE - 1])
-        return f"{above}{self.curves(switch=False)}{self._table()}{pieces['settings']}"
+        settings = _settings(self.page, folded=True)
+        return f"{above}{self.curves(scripted=False)}{self._best_learners()}{settings}"
 
     def pieces(self) -> dict[str, str]:
         """Return what stands in each named place, from the top, except for curves and rows."""
@@ -87,25 +105,27 @@ class RaceDrawing:
         cards = f'<div class="facts">{facts}</div>' if facts else ""
         return {
             "when": f'<p class="eyebrow">{escape(_when(page))}</p>',
-            "title": f"<h1>{escape(_title(page))}</h1>",
-            "why": f'<p class="lead">{_rounded(page.why)}</p>{cards}',
+            "title": f"<h1>{breakable(_title(page), whole=14)}</h1>",
+            "why": f'<p class="lead">{breakable(page.why)}</p>{cards}',
             "progress": _progress(page),
             "settings": _settings(page),
             "events": _events(page),
+            "output": _output(page),
             "certainty": _certainty(page, self.looks),
             "others": _others(page),
-            "warnings": _folded("Warnings", page.warnings, _sentences(page.warnings)),
+            "warnings": _folded("Warnings", page.warnings, sentences(page.warnings)),
             "about": _about(page),
         }
 
     # --- the curves ---
 
-    def curves(self, switch: bool = True) -> str:
+    def curves(self, scripted: bool = True) -> str:
         """Return the section with the learning curves."""
-        raw = switch and self.raw
-        picture = svg.draw_curves(self.page, self.view, self.looks, raw)
+        raw = scripted and self.raw
+        picture = curve_chart.draw_curves(self.page, self.view, self.looks, raw)
         return (
-            f"<section><h2>Learning curves</h2>{RAW if raw else ''}{picture}"
+            f"<section><h2>Learning curves</h2>{RAW if raw else ''}{SCALES if scripted else ''}"
+            f"{picture}"
             f'<p class="legend small" id="legend">{self.legend()}</p>'
             f'<p class="soft small" id="note">{self.note()}</p></section>'
         )
@@ -114,10 +134,10 @@ class RaceDrawing:
         """Return what stands around the curves, in named places."""
         seen = self.page, self.view, self.looks
         return {
-            "axes": svg.draw_axes(self.view),
-            "fans": svg.draw_fans(*seen),
-            "crosses": svg.draw_crosses(*seen),
-            "ends": svg.draw_ends(*seen),
+            "axes": curve_chart.draw_axes(self.view),
+            "fans": curve_chart.draw_fans(*seen),
+            "crosses": curve_chart.draw_crosses(*seen),
+            "ends": curve_chart.draw_ends(*seen),
             "legend": self.legend(),
             "note": self.note(),
         }
@@ -126,7 +146,7 @@ class RaceDrawing:
         """Return the names of colored learners, for a phone, which has no room next to curves."""
         return " ".join(
             f'<span class="name {self.looks[one.arm]}">'
-            f"{SWATCH.format(look=self.looks[one.arm])}{escape(shortened(one.name, 28))}</span>"
+            f"{SWATCH.format(look=self.looks[one.arm])}{breakable(shortened(one.name, 28))}</span>"
             for one in self.page.learners
             if one.arm in self.slots
         )
@@ -137,46 +157,54 @@ class RaceDrawing:
         ahead = [f"the best {k} learner{'s' * (k > 1)} to {n:,}" for k, n in page.levels[:3]]
         rest, gray = len(page.levels) - len(ahead), len(page.learners) - len(self.slots)
         more = f" and {rest} more phase{'s' * (rest > 1)}" if rest else ""
-        low, high, fans = self.view.low, self.view.high, svg.draw_fans(page, self.view, self.looks)
+        low, high = self.view.low, self.view.high
+        fans = curve_chart.draw_fans(page, self.view, self.looks)
         scores = [point.score for curve in page.curves.values() for point in curve.smoothed()]
         tests = [(made.tested, made.trust) for one in page.learners if (made := one.forecast)]
         tested, trust = max(tests, default=(0, 0.0), key=lambda test: test[0])
         texts = {
-            f"Score ({better} is better) by pulls of each learner, averaged over its latest "
-            "sixteenth of pulls. A cross marks a drop or failure; a dot marks the latest pull.": 1,
+            f"Score ({better} is better) by pulls of each learner, smoothed. A cross "
+            "marks a drop or failure; a dot marks the latest pull.": 1,
             "A ring marks the selection; then only the winner was trained.": page.trained_further,
             f"Next: train {', '.join(ahead)} pulls{more}.": ahead and page.state != FINISHED,
             "Shaded: the improvement that is forecast.": "area" in fans,
-            "Dashed: the discounted forecast used for ranking; it starts at the mean score that "
-            "the ranking uses.": fans,
+            "Dashed: the part of the forecast that counts; it starts at the mean score that the "
+            "ranking uses.": fans,
             "The first scores of some curves are outside the chart.": (
                 scores and not low <= min(scores) <= max(scores) <= high
             ),
             f"The {gray:,} learners that are ranked lower are gray.": gray,
-            f"Forecasts explained {100 * trust:.0f} % of the change up to pull {tested:,}.": tests,
+            f"Earlier forecasts were {100 * trust:.0f} % right about the change up to pull "
+            f"{tested:,}, so {100 * trust:.0f} % of these count.": tests,
         }
-        return escape(" ".join(text for text, is_so in texts.items() if is_so)) + LEADERS
+        return escape(" ".join(text for text, is_so in texts.items() if is_so)) + BESIDE
 
     # --- the table ---
 
-    def _table(self) -> str:
-        rule = self.page.learners[0].rule if self.page.learners else ""
-        numbers = ("score", "trained", "forecast (trust)", f"estimate ({rule})", "time")
-        head = [("learner", ""), *((text, "num") for text in numbers), ("when and why", "")]
-        own = self.rows().items()
-        rows = "".join(f'<tr id="r{arm}" tabindex="0">{"".join(row)}</tr>' for arm, row in own)
+    def _learners(self) -> str:
         hidden = len(self.page.learners) - len(self.shown)
         more = f"<p class='soft small'>The report has {hidden:,} more.</p>" if hidden else ""
-        return _section(
-            "How the budget was spent",
-            "The policy ranks learners by their estimate. Click a learner to highlight it.",
-            sortable("learners ", head, rows, ' id="rows"') + more,
-        )
+        table = learner_table(self.rows(), self._rule, ' id="rows"')
+        return _section("How the budget was spent", RANKED + CLICK, table + more)
+
+    def _best_learners(self) -> str:
+        """Return the first rows; the others in a part that a reader opens."""
+        rows = [*self.rows().items()]
+        best, others = dict(rows[:FIRST]), dict(rows[FIRST:])
+        tables = learner_table(best, self._rule)
+        if others:
+            head = f"<summary>{len(others):,} more</summary>"
+            tables += f"<details>{head}{learner_table(others, self._rule)}</details>"
+        return _section("How the budget was spent", RANKED, tables)
+
+    @property
+    def _rule(self) -> str:
+        return self.page.learners[0].rule if self.page.learners else ""
 
     def rows(self) -> dict[int, list[str]]:
         """Return the cells of the table's rows, by the number of the learner, in order."""
         most = max([1, *(one.pulls for one in self.page.learners)])
-        return {one.arm: _row(one, self.looks[one.arm], most) for one in self.shown}
+        return {one.arm: learner_cells(one, self.looks[one.arm], most) for one in self.shown}
 
 
 def _slots(learners: Sequence[LearnerView], before: dict[int, int]) -> dict[int, int]:
@@ -209,15 +237,9 @@ def page_file(name: str) -> str:
 
 
 def _section(title: str, note: str, content: str) -> str:
-    head = f'<h2>{escape(title)}</h2><p class="soft small">{escape(note)}</p>'
+    """Return a section; the note is HTML."""
+    head = f'<h2>{escape(title)}</h2><p class="soft small">{note}</p>'
     return f"<section>{head}{content}</section>"
-
-
-def sortable(css: str, head: Iterable[tuple[str, str]], rows: str, body: str = "") -> str:
-    """Return a table that `page.js` sorts by its heads, which have classes; rows are HTML."""
-    cells = "".join(f'<th scope="col" class="{kind}">{escape(text)}</th>' for text, kind in head)
-    top = f'<table class="{css}sortable"><thead><tr>{cells}</tr></thead>'
-    return f"{top}<tbody{body}>{rows}</tbody></table>"
 
 
 def _folded(title: str, items: Sequence[object], content: str, shown: str = "") -> str:
@@ -225,15 +247,6 @@ def _folded(title: str, items: Sequence[object], content: str, shown: str = "") 
     count = f'<span class="count">{len(items):,}</span>'
     head = f'<details{shown} data-key="{title}"><summary><h2>{title} {count}</h2></summary>'
     return f"<section>{head}{content}</details></section>" if items else ""
-
-
-def _rounded(text: str) -> str:
-    """Return a text as HTML, with the digits that the page has everywhere."""
-    return escape(LONG.sub(lambda found: f"{found[1]} {number_text(float(found[2]))}", text))
-
-
-def _sentences(sentences: Iterable[str]) -> str:
-    return "<ul>" + "".join(f"<li>{escape(as_sentence(one))}</li>" for one in sentences) + "</ul>"
 
 
 # --- the top ---
@@ -274,108 +287,64 @@ def _facts(page: RacePage) -> Iterable[str]:
         return
     best = page.learners[0]
     word = "final score" if page.state == FINISHED else "score"
-    yield f"<b>{number_text(best.score)}</b><span>{word} ({escape(best.trained)})</span>"
-    if (made := svg.fan_of(best)) is not None:
+    yield f"<b>{score_text(best.score)}</b><span>{word} ({escape(best.trained)})</span>"
+    if (made := curve_chart.fan_of(best)) is not None:
         where = "the end" if made.at >= page.horizon else f"{made.at:,.0f} pulls"
         trust = f"{100 * made.trust:.0f} % trust"
-        yield f"<b>{number_text(made.score)}</b><span>forecast at {where} ({trust})</span>"
+        yield f"<b>{score_text(made.score)}</b><span>forecast at {where} ({trust})</span>"
     if page.selected is not None:
         estimate, pulls = page.selected
-        yield f"<b>{number_text(estimate)}</b><span>estimate at selection ({pulls:,} pulls)</span>"
+        yield f"<b>{score_text(estimate)}</b><span>estimate at selection ({pulls:,} pulls)</span>"
     cost = sum(one.seconds for one in page.learners)
     yield f"<b>{escape(short_seconds(cost))} s</b><span>total training time</span>"
     if page.assessed_at and page.final:
         late = page.half_time not in (None, page.best)
+        half_time = breakable(shortened(page.half_time or "–", 24), whole=9)
         bloom = f"led at half-time{': a late bloomer won' if late else ' too'}"
-        yield f"<b>{escape(shortened(page.half_time or '–', 24))}</b><span>{bloom}</span>"
+        yield f"<b>{half_time}</b><span>{bloom}</span>"
         if page.certified:
             yield f'<b class="yes">certified</b><span>best at {page.horizon:,} pulls</span>'
-
-
-# --- one learner ---
-
-
-def _row(one: LearnerView, look: str, most: int) -> list[str]:
-    share = 5 * round(20 * one.pulls / (one.full_pulls or most))  # as the text says
-    bar = f'<progress class="bar" max="100" value="{share}" aria-hidden="true"></progress>'
-    made, trust, ahead = one.forecast, "", ""
-    if made is not None and made.trust:
-        trust = f' <span class="soft">({100 * made.trust:.0f} %)</span>'
-        ahead = "data-forecast "
-    return [
-        f'<th scope="row" class="name {look}">{SWATCH.format(look=look)}{escape(one.name)}</th>',
-        f'<td class="num" data-is="score">{number_text(one.score)}</td>',
-        f'<td class="num" data-is="trained" data-sort="{one.pulls}">{escape(one.trained)}'
-        f'<span class="{look}">{bar}</span></td>',
-        f'<td class="num" {ahead}data-is="forecast">{number_text(one.forecast_score)}{trust}</td>',
-        f'<td class="num" data-is="estimate">{number_text(one.estimate)}</td>',
-        f'<td class="num" data-is="time" data-sort="{one.seconds:.6g}">'
-        f"{escape(short_seconds(one.seconds))} s</td>",
-        f'<td class="why{" bad" * (one.state == FAILED)}">{_rounded(one.why)}{_more(one)}</td>',
-    ]
-
-
-def _more(one: LearnerView) -> str:
-    texts = [one.remark] if one.remark else []
-    if one.pulls:
-        texts.append(f"{one.pulls:,} pulls, {one.seconds / one.pulls:.2g} s each")
-    if one.steps is not None:
-        texts.append(f"{one.steps:,} of its own training steps")
-    if -inf < one.lower <= one.upper < inf:
-        ends = " and ".join(map(number_text, (one.lower, one.upper)))
-        texts.append(f"at the horizon between {ends}")
-    texts += one.failures
-    if not texts:
-        return ""
-    return (
-        f'<details data-key="why {one.arm}"><summary aria-label="more on {escape(one.name)}">more'
-        f"</summary>{_sentences(texts)}</details>"
-    )
 
 
 # --- below the curves and the table ---
 
 
-def _settings(page: RacePage) -> str:
+def _settings(page: RacePage, folded: bool = False) -> str:
     """Return the settings that differ: a picture and a sortable table."""
-    names = svg.varying(page.learners)
+    names = varying_settings(page.learners)
     if not names:
         return ""
-    table, note, picture = settings_table(page.learners, names), "Click a heading to sort.", ""
+    title, table, picture = "Settings that differ", settings_table(page.learners, names), ""
+    note = "<span data-scripted hidden>Click a heading to sort.</span>"
     if names != ["class"]:  # of which the table alone says enough
         note = "One line per learner: the stronger its color, the better its score."
-        picture = f'<div class="wide">{svg.draw_parallel(page, names)}</div>'
-    return _section("Settings that differ", note, picture + table)
-
-
-def settings_table(
-    learners: Sequence[LearnerView], names: Sequence[str], first: str = "learner"
-) -> str:
-    """Return a sortable table of some settings and the score of learners."""
-    rows = "".join(
-        f'<tr data-row="{one.arm}"><th scope="row" class="name">{escape(one.name)}</th>'
-        + "".join(f"<td>{escape(_setting(one, name))}</td>" for name in names)
-        + f'<td class="num">{number_text(one.score)}</td></tr>'
-        for one in learners
-    )
-    head = [*((text, "") for text in (first, *names)), ("score", "num")]
-    return f'<div class="wide">{sortable("", head, rows)}</div>'
-
-
-def _setting(one: LearnerView, name: str) -> str:
-    value = one.settings.get(name, "")
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+        picture = f'<div class="wide">{draw_parallel(page, names)}</div>'
+    if folded:
+        head = f"<summary><h2>{title}</h2></summary>"
+        note = f'<p class="soft small">{note}</p>'
+        return f"<section><details>{head}{note}{picture}{table}</details></section>"
+    return _section(title, note, picture + table)
 
 
 def _events(page: RacePage) -> str:
     """Return drops and failures, the latest first; open while a race runs."""
     lines = "".join(
         f'<li{" class=bad" if one.bad else ""}><span class="soft">pull {one.pull:,}</span> '
-        f"{_rounded(one.text)}</li>"
+        f"{breakable(one.text)}</li>"
         for one in page.events[:MOST_EVENTS]
     )
     items = f'<ol class="feed" reversed role="log" aria-label="events">{lines}</ol>'
     return _folded("Events", page.events, items, " open" if page.state == RUNNING else "")
+
+
+def _output(page: RacePage) -> str:
+    """Return the last lines that learners have printed; open while a race runs."""
+    shown = [one for one in page.learners if one.name in page.output][:OUTPUTS]
+    texts = "".join(
+        f"<h3>{breakable(one.name)}</h3><pre>{escape(page.output[one.name])}</pre>"
+        for one in shown
+    )
+    return _folded("Output", shown, texts, " open" if page.state == RUNNING else "")
 
 
 def _certainty(page: RacePage, looks: Mapping[int, str]) -> str:
@@ -383,25 +352,42 @@ def _certainty(page: RacePage, looks: Mapping[int, str]) -> str:
     if not page.assessed_at:
         return ""
     shape = "rise and are concave" if page.higher_is_better else "fall and are convex"
+    so_far = f"<p class='soft small'>After {page.assessed_at:,} pulls.</p>"
+    found = "<p>No curve contradicts these assumptions.</p>" if not page.contradictions else ""
+    found += "".join(map(sentences, filter(None, (page.contradictions, page.plateaus))))
+    return (
+        f"<section><h2>How certain is the result?</h2>{'' if page.final else so_far}"
+        f"<p>{breakable(as_sentence(page.certificate))}</p>{_intervals(page, looks, shape)}"
+        f"{_on_new_rows(page)}"
+        "<h3>Do the curves rise and flatten, as the guarantees assume?</h3>"
+        '<p class="soft small">Tested with a false-alarm rate of at most '
+        f"{100 * page.false_alarm:g} % per race.</p>{found}</section>"
+    )
+
+
+def _intervals(page: RacePage, looks: Mapping[int, str], shape: str) -> str:
+    """Return a bar for each learner of which something is known; of many, for the best ones."""
+    many = len(page.learners) > INTERVALS
+    shown = page.learners[: INTERVALS // 2] if many else page.learners
+    known = [one for one in shown if one.state != FAILED and (one.lower, one.upper) != (-inf, inf)]
+    if all(one.lower == one.upper for one in known):  # of learners that have finished
+        return ""
     note = (
         f"Each bar shows where the learner's curve can be at {page.horizon:,} pulls. All bars "
         f"hold together with 95 % probability if curves {shape}. A dot is the last score. "
         "An arrow means that the bar continues beyond the chart. A dot without a bar means that "
-        "the scores contradict the assumption."
+        "the learner has finished, or that its scores contradict the assumption."
     )
-    many = len(page.learners) > INTERVALS
-    shown = page.learners[: INTERVALS // 2] if many else page.learners
-    intervals = svg.draw_intervals(shown, looks, f"no curves that {shape} fit its scores")
-    so_far = f"<p class='soft small'>After {page.assessed_at:,} pulls.</p>"
-    found = "<p>No curve contradicts them.</p>" if not page.contradictions else ""
-    found += "".join(map(_sentences, filter(None, (page.contradictions, page.plateaus))))
-    return (
-        f"<section><h2>How certain is the result?</h2>{'' if page.final else so_far}"
-        f'<p>{escape(as_sentence(page.certificate))}</p><p class="soft small">{escape(note)}</p>'
-        f"{intervals}<h3>Do the curves rise and flatten, as the guarantees assume?</h3>"
-        '<p class="soft small">Tested with a false-alarm rate of at most '
-        f"{100 * page.false_alarm:g} % per race.</p>{found}</section>"
-    )
+    left_out = [one for one in shown if one not in known and one.state != FAILED]
+    if left_out:
+        note += f" Nothing bounds {len(left_out):,} of the learners: they have no bar."
+    bars = draw_intervals(known, looks, f"no curves that {shape} fit its scores")
+    return f'<p class="soft small">{escape(note)}</p>{bars}'
+
+
+def _on_new_rows(page: RacePage) -> str:
+    """Return which learners are better on rows that no model has seen."""
+    return f"<h3>And on new rows?</h3>{sentences(page.new_rows)}" if page.new_rows else ""
 
 
 def _others(page: RacePage) -> str:
@@ -411,7 +397,7 @@ def _others(page: RacePage) -> str:
     return _section(
         "What would other methods have kept?",
         "Each is replayed on the recorded curves, with the largest budget they cover.",
-        _sentences(page.hindsight),
+        sentences(page.hindsight),
     )
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from latebloomer.session.learner_view import LearnerView
+from latebloomer.session.arm_views import LearnerView
 
 # States of a race; it has failed if every learner has.
 RUNNING, INTERRUPTED, FINISHED, ALL_FAILED = "running", "interrupted", "finished", "failed"
@@ -42,14 +42,16 @@ class RacePage:
     assessed_at: int = 0  # pulls that what follows is based on; 0: it is not known yet
     certified: bool = False
     certificate: str = ""  # what is certified, or what is missing
+    new_rows: Sequence[str] = ()  # what is known for new rows, a sentence each
     contradictions: Sequence[str] = ()  # curves that contradict the assumptions
     plateaus: Sequence[str] = ()
     false_alarm: float = 0.0  # how often a contradiction is reported if there is none
     hindsight: Sequence[str] = ()  # what other methods would have kept
     half_time: str | None = None  # learner that led when half of the pulls were spent
     events: Sequence[PageEvent] = ()  # the latest first
+    output: Mapping[str, str] = field(default_factory=dict)  # last lines of logs, by learner
     warnings: Sequence[str] = ()
-    record: Sequence[str] = ()  # selection and final score, with all digits
+    record: Sequence[str] = ()  # selection, final score, why it ended
     settings: Mapping[str, str] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)
     resume_code: str | None = None  # None without a journal

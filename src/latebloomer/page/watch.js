@@ -44,7 +44,7 @@
         put(old, made.innerHTML);
       }
     } else {
-      const made = Object.assign(document.createElement("tr"), { id: `r${arm}`, tabIndex: 0 });
+      const made = Object.assign(document.createElement("tr"), { id: `r${arm}` });
       made.innerHTML = Object.values(cells).join("");
       at("rows").append(made);
     }
@@ -72,7 +72,9 @@
     if (!curve) return;
     for (const path of curve.querySelectorAll("path")) {
       const more = path.classList.contains("raw") ? faint : strong;
-      if (more) path.setAttribute("d", path.getAttribute("d") + more);
+      if (!more) continue;
+      if (path.dataset.d) path.dataset.d += more; // `page.js` draws it on another axis
+      else path.setAttribute("d", path.getAttribute("d") + more);
     }
   }
 

@@ -1,25 +1,65 @@
 """The look of the paper's figures: a logarithmic budget axis, bands, names where lines end."""
 
 from collections.abc import Mapping, Sequence
+from textwrap import wrap
 from typing import Any, TypeAlias
 
 from latebloomer.page.figures import TEXT
 from latebloomer.page.svg import spread
 from latebloomer.paper import AS_PUBLISHED
-from latebloomer.paper.experiments import Setting
+from latebloomer.paper.experiments import ESTIMATE, THEORY, Setting
 from latebloomer.paper.workbench import Row, select
-from latebloomer.simulation.plots import BAND, MORE_STYLES, STYLES, Style, plain_ticks
+from latebloomer.simulation.results.plots import (
+    BAND,
+    DASHED,
+    MORE_STYLES,
+    STYLES,
+    Style,
+    plain_ticks,
+)
+from latebloomer.version import __version__
 
 Looks: TypeAlias = Mapping[str, Style] | None
 ARM_STYLES = tuple(STYLES.values())  # for what is not an algorithm: arms, learners, multiples
 LABELS = {"error": r"$\overline{e}_T$", "regret": r"$\overline{r}_T$"}
 LABEL_HEIGHT = 12.5  # points: a line of text with its distance to the next
-AXES_SHARE = 0.8  # approximate share of a figure's height that its axes take
+TITLE, LETTERS_PER_INCH = 8, 15  # size of the title in points, and how many letters fit
+HEAD, CELL = "#eef1f4", "#ffffff"  # colors of a table's first line and of its other cells
+AXES_SHARE = 0.75  # approximate share of a figure's height that its axes take
+
+
+OWN_STYLES = {ESTIMATE: Style("#d62728", "d", DASHED), THEORY: MORE_STYLES[0]}
+SERIES = {  # what is written below a picture's title if it shows these
+    "R-UCBE": "R-UCBE recommends argmax B (Algorithm 1)",
+    ESTIMATE: "(estimate): the same pulls, argmax of the estimate",
+    THEORY: r"(theory): $a = 10 \log(2TK/\delta)$, argmax B",
+}
 
 
 def style(series: str) -> Style:
-    """Return the style of an algorithm; black for R-UCBE with the theory's exploration."""
-    return STYLES.get(series.lower(), MORE_STYLES[0])
+    """Return the style of an algorithm, or of one of the additional series of R-UCBE."""
+    return OWN_STYLES.get(series) or STYLES.get(series.lower(), MORE_STYLES[0])
+
+
+def explained(rows: Sequence[Any], mode: str) -> str:
+    """Return what the series of R-UCBE are, if these rows have more than one."""
+    names = {getattr(row, "algorithm", "") for row in rows}
+    if mode == AS_PUBLISHED or not any(name.startswith((ESTIMATE, THEORY)) for name in names):
+        return ""
+    return "; ".join(
+        text for series, text in SERIES.items() if any(name.startswith(series) for name in names)
+    )
+
+
+def entitle(figure: Any, title: str, rows: Sequence[Any], mode: str) -> None:
+    """Write above a picture what it shows: title, mode, number of runs, version, series."""
+    counts = sorted({row.runs for row in rows if getattr(row, "runs", 0)})
+    runs = " to ".join(f"{count:,}" for count in dict.fromkeys((*counts[:1], *counts[-1:])))
+    made = [mode, f"{runs} run{'s' * (runs != '1')}" if runs else "", f"latebloomer {__version__}"]
+    lines = [", ".join([title, *filter(None, made)]), explained(rows, mode)]
+    width = int(figure.get_figwidth() * LETTERS_PER_INCH)
+    text = "\n".join(part for line in lines for part in wrap(line, width))
+    figure.suptitle(text, fontsize=TITLE)
 
 
 def budget_panels(
@@ -70,6 +110,18 @@ def arms(ax: Any, points: Sequence[Any], value: str = "mean") -> None:
     grid(ax)
 
 
+def table(
+    ax: Any, text: Sequence[Sequence[str]], tint: Sequence[Sequence[str]], **how: Any
+) -> None:
+    """Fill the axes with a table; `tint` has the color of each cell."""
+    ax.set_axis_off()
+    drawn = ax.table(text, tint, loc="center", cellLoc="center", bbox=(0, 0, 1, 1), **how)
+    drawn.auto_set_font_size(False)
+    drawn.set_fontsize(9)
+    for cell in drawn.get_celld().values():
+        cell.set_edgecolor("#c8ced4")
+
+
 def grid(ax: Any, axis: str = "both") -> None:
     """Draw thin gray lines behind the curves."""
     ax.grid(True, axis=axis, color="#b0b0b0", linewidth=0.5, alpha=0.6)
@@ -92,8 +144,9 @@ def last_change(setting: Setting, mode: str, upto: int = 3200) -> int | None:
 def shared_legend(figure: Any, ax: Any, columns: int) -> None:
     """Add one legend below all panels, of what `ax` shows."""
     handles, labels = ax.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=columns, fontsize=TEXT,
-                  handlelength=3.2)  # fmt: skip
+    figure.legend(
+        handles, labels, loc="outside lower center", ncols=columns, fontsize=TEXT, handlelength=3.2
+    )
 
 
 def label_ends(ax: Any, labels: Mapping[str, str] | None = None) -> None:
@@ -105,7 +158,8 @@ def label_ends(ax: Any, labels: Mapping[str, str] | None = None) -> None:
     lines.sort(key=lambda line: sum(line.get_ydata()) / len(line.get_ydata()))  # breaks ties
     to_axes = ax.transScale + ax.transLimits
     ends = [to_axes.transform(line.get_xydata()[-1]) for line in lines]
-    gap = LABEL_HEIGHT / (72 * AXES_SHARE * ax.figure.get_figheight())
+    rows = ax.get_gridspec().nrows if ax.get_gridspec() is not None else 1
+    gap = LABEL_HEIGHT / (72 * AXES_SHARE * ax.figure.get_figheight() / rows)
     for line, (x, y), at in zip(lines, ends, spread([y for _, y in ends], gap), strict=True):
         name = line.get_label()
         outside = {"transform": ax.transAxes, "clip_on": False}
@@ -113,8 +167,14 @@ def label_ends(ax: Any, labels: Mapping[str, str] | None = None) -> None:
         (piece,) = ax.plot([1.02, 1.055, 1.09], [at] * 3, **outside)
         piece.update_from(line)
         piece.set(transform=ax.transAxes, clip_on=False, markevery=[1], label="_piece")
-        ax.text(1.105, at, (labels or {}).get(name, name), transform=ax.transAxes, va="center",
-                fontsize=TEXT)  # fmt: skip
+        ax.text(
+            1.105,
+            at,
+            (labels or {}).get(name, name),
+            transform=ax.transAxes,
+            va="center",
+            fontsize=TEXT,
+        )
 
 
 def side_legend(ax: Any) -> None:

@@ -159,10 +159,10 @@ def means(rows: Rows, what: str = "error", last: float = inf) -> dict[str, Quant
     return dict(sorted(found.items(), key=lambda item: item[1].value))
 
 
-def successes(rows: Rows, first: int = 0) -> dict[str, Quantity]:
+def successes(rows: Rows, first: int = 0, of: Sequence[str] = ALGORITHMS) -> dict[str, Quantity]:
     """Return at how many budgets each algorithm is right, the most first; a mean if drawn."""
     one, found = Quantity(1.0, 1.0, 1.0, ()), {}
-    for name in ALGORITHMS:
+    for name in of:
         found[name] = total([one - measured(row) for row in over(rows, name, first)])
     return dict(sorted(found.items(), key=lambda item: -item[1].value))
 
@@ -176,6 +176,11 @@ def least(values: dict[str, Quantity], names: Sequence[str]) -> str:
     """Return the smallest of the named values as text: '.2 [.1, .3] (RR)'."""
     name = min(names, key=lambda name: values[name].value)
     return f"{values[name]} ({name})"
+
+
+def share_of_pulls(rows: Rows) -> Quantity:
+    """Return the mean share of the budget that the best arm gets."""
+    return mean([total([measured(row, "pulls")], 1 / row.T) for row in rows])
 
 
 def settles(rows: Rows, algorithm: str, limit: float) -> int | None:
@@ -217,14 +222,22 @@ def largest_error(rows: Rows) -> str:
 
 
 class Evidence(NamedTuple):
-    """What a check found about its claim, and the numbers that show it."""
+    """What a check found about its claim, and the numbers that show it.
+
+    One rule for how claims are read: a sentence that states a limit, says all or consistently, or
+    denies something must hold at every budget (and noise level) that it is about. Any other
+    sentence about several budgets is decided by the means over them; `strictly` is then whether it
+    holds at every one of them.
+    """
 
     finding: Finding
     numbers: str
+    strictly: Finding | None = None  # None: the sentence is read strictly in any case
 
 
 Check: TypeAlias = Callable[[Rows], Evidence]
-Parts: TypeAlias = Iterator[tuple[str, list[Finding]]]  # numbers, and the findings they show
+# Numbers, and the findings they show; then whether the part holds strictly, if read by means.
+Parts: TypeAlias = Iterator[tuple[str, list[Finding]] | tuple[str, list[Finding], Finding]]
 
 
 @dataclass(frozen=True)
@@ -255,7 +268,9 @@ def decided_by(criterion: str) -> Callable[[Callable[..., Any]], tuple[str, Chec
     """Say what decides the claim above a check; one that yields parts holds if all of them do."""
 
     def joined(check: Callable[..., Any], rows: Rows) -> Evidence:
-        said, found = zip(*check(rows), strict=True)
-        return Evidence(all_of(finding for part in found for finding in part), "; ".join(said))
+        said, found, *strictly = zip(*check(rows), strict=True)
+        numbers, strict = "; ".join(said), all_of(one for part in strictly for one in part)
+        finding = all_of(finding for part in found for finding in part)
+        return Evidence(finding, numbers, strict if strictly else None)
 
     return lambda check: (criterion, partial(joined, check) if yields(check) else check)

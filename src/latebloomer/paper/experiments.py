@@ -1,8 +1,9 @@
 """The paper's settings and algorithms, and the runs behind the figures, in both modes.
 
-As written, the library's policies are simulated. As published, the trials of the published
-algorithms are drawn and counted as the authors did. Figures and claims that need the same runs
-share them.
+As written, the library's policies are simulated, with Algorithm 1 as R-UCBE; R-UCBE that
+recommends by the estimate, as this library does by default, is a separate series. As published,
+the trials of the published algorithms are drawn and counted as the authors did. Figures and claims
+that need the same runs share them.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -13,7 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from latebloomer.core.kernel import lower
-from latebloomer.core.moves import phase_lengths
+from latebloomer.core.phases import phase_lengths
 from latebloomer.core.statistics import mean
 from latebloomer.errors import extra
 from latebloomer.paper import AS_PUBLISHED, AS_WRITTEN, WINDOW
@@ -24,7 +25,6 @@ from latebloomer.policies.registry import label_of, make_policy
 from latebloomer.policies.rising_ucbe import UCBE, RisingUCBE
 from latebloomer.problems import Gaussian, Noiseless, Problem, paper_a, paper_b, problem
 from latebloomer.problems.curves import Floats
-from latebloomer.simulation.simulate import simulate
 from latebloomer.theory import NoExploration, exploration_limit, gaps
 from latebloomer.theory.complexity import TIE, best_arms
 
@@ -35,13 +35,19 @@ BUDGETS = (
 IMDB_BUDGETS = (500, 1000, 2000, 3000, 4000, 5000, 7000, 10000, 15000, 20000, 30000)
 SIGMAS = (0.001, 0.005, 0.01, 0.05, 0.1, 0.5)
 ALGORITHMS = ("RR", "RR-SW", "UCB-E", "R-UCBE", "SR", "R-SR", "Prob-1", "ETC", "Rest-Sure")
-THEORY = "R-UCBE (theory)"  # the additional series: a = 10 log(2TK/delta)
+# Additional series as written, where "R-UCBE" is Algorithm 1, which recommends argmax B.
+ESTIMATE = "R-UCBE (estimate)"  # the same pulls, but argmax of the estimate is recommended
+THEORY = "R-UCBE (theory)"  # Algorithm 1 with a = 10 log(2TK/delta)
 
 
-def the_nine(sigma: float, exploration: float | str) -> dict[str, Policy]:
-    """Return the nine algorithms in the paper's order; `simulate` gives UCB-E the gaps."""
+def as_written_policies(sigma: float, exploration: float | str) -> dict[str, Policy]:
+    """Return the nine algorithms in the paper's order, and R-UCBE with our recommendation.
+
+    `simulate` gives UCB-E the gaps.
+    """
     nine = {name: make_policy(name.lower()) for name in ALGORITHMS}
-    return nine | {"R-UCBE": RisingUCBE(exploration=exploration, noise=sigma)}
+    by_bound = RisingUCBE(exploration=exploration, noise=sigma, recommend="bound")
+    return nine | {"R-UCBE": by_bound, ESTIMATE: replace(by_bound, recommend="estimate")}
 
 
 @dataclass(frozen=True)
@@ -75,8 +81,10 @@ class Setting:
                   - (1 - 2\varepsilon)^{-\beta} \Bigr)^2, \qquad \phi = \sum \Delta_i^{-2/3}
 
         The first term is (T/phi)^(1/2) if beta is at least 3/2. This is not a* of Corollary 1: it
-        leaves out K - 1 and c and has the exponent 2/3 for every beta, and in settings A and B the
-        bracket is negative at all budgets, where the closed form has no a*. Theorem 1's own a*
+        leaves out K - 1 and c and has the exponent 2/3 for every beta, beta is 1.001 in B and 1.5
+        for IMDB where the text has 1.3, and in settings A and B the bracket is negative at all
+        budgets, where the closed form has no a*. Squaring that form's negative bracket would give
+        215.6 in A and 73.4 in B at T = 3200, where this gives 151.0 and 118.0. Theorem 1's own a*
         exists at the larger budgets (`exploration_limits`).
 
         >>> round(SETTING_A.exploration(100), 6)
@@ -146,6 +154,7 @@ Policies: TypeAlias = Mapping[str, Policy]
 Algorithms: TypeAlias = Mapping[str, tuple[str, float]]  # series: (algorithm, factor of its a)
 MULTIPLES = (0.02, 0.1, 1.0, 10.0, 50.0)  # of R-UCBE's a
 FACTORS = {f"R-UCBE {factor:g}".removesuffix(" 1"): factor for factor in MULTIPLES}
+BY_ESTIMATE = {name.replace("R-UCBE", ESTIMATE): factor for name, factor in FACTORS.items()}
 DETAIL = tuple(range(100, 251, 5))
 DETAIL_RUNS = 1000  # as in the paper
 # Without noise the others do the same in every run, and so does Rest-Sure as written.
@@ -156,13 +165,15 @@ RANDOM_ON_RECORDED = {AS_WRITTEN: ("Prob-1",), AS_PUBLISHED: ("Prob-1", "Rest-Su
 
 
 def simulated_rows(
-    problem: Problem, policies: Policies, budget: int, runs: int, jobs: int, panel: str = ""
+    workbench: Workbench,
+    problem: Problem,
+    policies: Policies,
+    budget: int,
+    runs: int,
+    panel: str = "",
 ) -> list[Row]:
     """Return the tidy rows of the library's policies at one budget."""
-    several = list(policies.values())
-    results = simulate(problem, several, budget, runs, threads=jobs, progress=False)
-    if len(results.cells) < len(policies) or any(cell.runs < runs for cell in results.cells):
-        raise KeyboardInterrupt  # Ctrl-C ended `simulate` early; it ends the reproduction too
+    results = workbench.simulate(problem, list(policies.values()), budget, runs)
     best = problem.best(budget)
     sigma = problem.noise.sd if isinstance(problem.noise, Gaussian) else 0.0
     rows = []
@@ -191,7 +202,7 @@ def compiled(name: str) -> Any:
     """Return `play_trials` compiled for an algorithm."""
     numba = extra("numba", "the published conventions", "sim")
     jit = numba.njit(cache=True, nogil=True, error_model="numpy")
-    return lower(published.play_trials, jit, algorithm=KERNELS[name])
+    return lower(published.play_trials, jit, {published.algorithm: KERNELS[name]})
 
 
 def play_published(
@@ -276,79 +287,124 @@ def _interval(values: Any, digits: int | None = None) -> tuple[float, float, flo
 
 
 def play(
-    bench: Workbench, setting: Setting, names: Iterable[str], runs: int, budget: int
+    workbench: Workbench, setting: Setting, names: Iterable[str], runs: int, budget: int
 ) -> list[Row]:
     """Return rows of a setting at one budget, of algorithms or multiples of R-UCBE's a."""
-    factors = {name: FACTORS.get(name, 1.0) for name in names}
-    if bench.mode == AS_PUBLISHED:
+    factors = {name: (FACTORS | BY_ESTIMATE).get(name, 1.0) for name in names}
+    if workbench.mode == AS_PUBLISHED:
         made = {name: ("R-UCBE" if name in FACTORS else name, factors[name]) for name in factors}
         return published_rows(setting, made, budget, runs)
     a, sigma = setting.exploration(budget), setting.sigma
-    policies = the_nine(sigma, a) | {THEORY: RisingUCBE(exploration="theory", noise=sigma)}
-    for name, factor in FACTORS.items():
-        policies[name] = RisingUCBE(exploration=factor * a, noise=sigma)
+    theory = RisingUCBE(exploration="theory", noise=sigma, recommend="bound")
+    policies = as_written_policies(sigma, a) | {THEORY: theory}
+    for name, factor in (FACTORS | BY_ESTIMATE).items():
+        by = "estimate" if name in BY_ESTIMATE else "bound"
+        policies[name] = RisingUCBE(exploration=factor * a, noise=sigma, recommend=by)
     wanted = {name: policies[name] for name in factors}
-    found = simulated_rows(setting.problem(), wanted, budget, runs, bench.jobs)
+    found = simulated_rows(workbench, setting.problem(), wanted, budget, runs)
     return [row._replace(factor=factors[row.algorithm]) for row in found]
 
 
 def _names(mode: str) -> tuple[str, ...]:
-    """Return the nine algorithms, and as written R-UCBE with the theory's a."""
-    return ALGORITHMS if mode == AS_PUBLISHED else (*ALGORITHMS, THEORY)
+    """Return the nine algorithms, and as written the two additional series of R-UCBE."""
+    return ALGORITHMS if mode == AS_PUBLISHED else (*ALGORITHMS, ESTIMATE, THEORY)
+
+
+def as_the_text_says(rows: Sequence[Row]) -> list[Row]:
+    """Return the rows without the additional series: R-UCBE is Algorithm 1."""
+    return [row for row in rows if not row.algorithm.startswith((ESTIMATE, THEORY))]
+
+
+def with_our_recommendation(rows: Sequence[Row]) -> list[Row]:
+    """Return the rows with R-UCBE's own replaced by those of its estimate."""
+    kept = [row for row in rows if not row.algorithm.startswith("R-UCBE")]
+    ours = [row for row in rows if row.algorithm.startswith(ESTIMATE)]
+    return kept + [as_series(row, ESTIMATE, "R-UCBE") for row in ours]
+
+
+def as_series(row: Row, old: str, new: str) -> Row:
+    """Return the row with another name of its series, if the name begins with `old`."""
+    rest = row.algorithm.removeprefix(old)
+    return row if rest == row.algorithm else row._replace(algorithm=new + rest)
 
 
 def _at_budgets(
-    bench: Workbench, name: str, setting: Setting, names: Iterable[str],
-    budgets: Sequence[int] = BUDGETS, runs: int | None = None,
-) -> list[Row]:  # fmt: skip
-    runs = bench.runs if runs is None else runs
-    played = partial(play, bench, setting, names, runs)
-    return bench.parts(f"{name}.{bench.mode}.{runs}", budgets, by_budget, played)
+    workbench: Workbench,
+    name: str,
+    setting: Setting,
+    names: Iterable[str],
+    budgets: Sequence[int] = BUDGETS,
+    runs: int | None = None,
+) -> list[Row]:
+    runs = workbench.runs if runs is None else runs
+    played = partial(play, workbench, setting, names, runs)
+    return _series(workbench, name, runs, budgets, by_budget, played)
 
 
-def errors(bench: Workbench, setting: Setting) -> list[Row]:
+def _series(
+    workbench: Workbench,
+    name: str,
+    runs: int,
+    keys: Sequence[Any],
+    key_of: Callable[[Row], Any],
+    played: Callable[[Any], list[Row]],
+) -> list[Row]:
+    """Return rows by key: as published their trials are stored, as written the runs."""
+    if workbench.mode == AS_PUBLISHED:
+        return workbench.trials_of(name, runs, keys, key_of, played)
+    return workbench.rows_of(name, keys, played)
+
+
+def errors(workbench: Workbench, setting: Setting) -> list[Row]:
     """Return the rows of all algorithms at the 22 budgets."""
-    return _at_budgets(bench, f"{setting.name}-{setting.sigma:g}", setting, _names(bench.mode))
+    return _at_budgets(
+        workbench, f"{setting.name}-{setting.sigma:g}", setting, _names(workbench.mode)
+    )
 
 
-def noise(bench: Workbench) -> list[Row]:
+def noise(workbench: Workbench) -> list[Row]:
     """Return the rows of setting A at six noise levels."""
-    rows = (row for sigma in SIGMAS for row in errors(bench, replace(SETTING_A, sigma=sigma)))
+    rows = (row for sigma in SIGMAS for row in errors(workbench, replace(SETTING_A, sigma=sigma)))
     return [row._replace(panel=f"sigma={row.sigma:g}") for row in rows]
 
 
-def multiples(bench: Workbench) -> list[Row]:
+def multiples(workbench: Workbench) -> list[Row]:
     """Return R-UCBE at multiples of a: near the last change of the best arm, and everywhere."""
-    detail = _at_budgets(bench, "exploration-detail", SETTING_A, FACTORS, DETAIL, DETAIL_RUNS)
-    budgets = _at_budgets(bench, "exploration-budgets", SETTING_A, FACTORS)
+    names = FACTORS if workbench.mode == AS_PUBLISHED else FACTORS | BY_ESTIMATE
+    detail = _at_budgets(workbench, "exploration-detail", SETTING_A, names, DETAIL, DETAIL_RUNS)
+    budgets = _at_budgets(workbench, "exploration-budgets", SETTING_A, names)
     panels = {"detail": detail, "budgets": budgets}
     return [row._replace(panel=name) for name, rows in panels.items() for row in rows]
 
 
-def imdb(bench: Workbench) -> list[Row]:
+def imdb(workbench: Workbench) -> list[Row]:
     """Return the recorded curves at 11 budgets; one run, without interval, if nothing is drawn."""
     IMDB.problem()  # raises immediately if there is no data
-    names = _names(bench.mode)
-    drawn = [name for name in names if name in RANDOM_ON_RECORDED[bench.mode]]
+    names = _names(workbench.mode)
+    drawn = [name for name in names if name in RANDOM_ON_RECORDED[workbench.mode]]
     fixed = [name for name in names if name not in drawn]
 
     def played(budget: int) -> list[Row]:
-        found = [_exact(row) for row in play(bench, IMDB, fixed, 1, budget)]
-        found += play(bench, IMDB, drawn, bench.runs, budget)
+        found = [_exact(row) for row in play(workbench, IMDB, fixed, 1, budget)]
+        found += play(workbench, IMDB, drawn, workbench.runs, budget)
         return sorted(found, key=lambda row: names.index(row.algorithm))
 
-    return bench.parts(f"imdb.{bench.mode}.{bench.runs}", IMDB_BUDGETS, by_budget, played)
+    return _series(workbench, "imdb", workbench.runs, IMDB_BUDGETS, by_budget, played)
 
 
 def _exact(row: Row) -> Row:
     """Return the row without intervals: another run would be the same."""
     return row._replace(
-        error_low=row.error, error_high=row.error, regret_low=row.regret, regret_high=row.regret,
-        pulls_low=row.pulls_best, pulls_high=row.pulls_best,
-    )  # fmt: skip
+        error_low=row.error,
+        error_high=row.error,
+        regret_low=row.regret,
+        regret_high=row.regret,
+        pulls_low=row.pulls_best,
+        pulls_high=row.pulls_best,
+    )
 
 
-def more_runs(bench: Workbench, setting: Setting, rows: Sequence[Row], runs: int) -> list[Row]:
+def more_runs(workbench: Workbench, setting: Setting, rows: Sequence[Row], runs: int) -> list[Row]:
     """Return these rows of a setting over more runs; the folder stores them like the others."""
 
     def key_of(row: Row) -> tuple[str, int, float]:
@@ -356,9 +412,11 @@ def more_runs(bench: Workbench, setting: Setting, rows: Sequence[Row], runs: int
 
     def played(key: tuple[str, int, float]) -> list[Row]:
         name, budget, sigma = key
-        return play(bench, replace(setting, sigma=sigma or setting.sigma), [name], runs, budget)
+        return play(
+            workbench, replace(setting, sigma=sigma or setting.sigma), [name], runs, budget
+        )
 
     keys = list(dict.fromkeys(map(key_of, rows)))
-    found = bench.parts(f"more-{setting.name}.{bench.mode}.{runs}", keys, key_of, played)
+    found = _series(workbench, f"more-{setting.name}", runs, keys, key_of, played)
     by_key = {key_of(row): row for row in found}
     return [by_key[key_of(row)]._replace(panel=row.panel) for row in rows]

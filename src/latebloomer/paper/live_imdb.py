@@ -21,12 +21,13 @@ from latebloomer.paper.workbench import Figure, Shown, Workbench, select
 from latebloomer.problems.curves import Floats
 from latebloomer.problems.recorded import data_path
 from latebloomer.simulation.local_runs import progress_bar
-from latebloomer.simulation.plots import plain_ticks
+from latebloomer.simulation.results.plots import plain_ticks
 
 FILE = Path("data", "imdb", "imdb_bow10k.npz")
 SOURCE = (
     "the Large Movie Review Dataset of Maas et al. (ACL 2011), https://ai.stanford.edu/~amaas/"
-    "data/sentiment/, as counts of its 10,000 commonest words"
+    "data/sentiment/aclImdb_v1.tar.gz, and run `python -m latebloomer.paper.imdb_reviews "
+    "aclImdb_v1.tar.gz FOLDER`, which makes it"
 )
 WORDS = 1000
 CLIP = 1e-4  # predictions stay this far from 0 and 1
@@ -164,10 +165,12 @@ def live_curve(name: str, reviews: Reviews, runs: int, steps: int) -> list[Bin]:
     return rows
 
 
-def live_curves(bench: Workbench) -> list[Bin]:
+def live_curves(workbench: Workbench) -> list[Bin]:
     """Train all seven over `runs` runs; runs of the networks are shorter."""
     reviews, steps = load_reviews(), dict.fromkeys(RATES, STEPS) | dict.fromkeys(HIDDEN, NET_STEPS)
-    return [row for name in steps for row in live_curve(name, reviews, bench.runs, steps[name])]
+    return [
+        row for name in steps for row in live_curve(name, reviews, workbench.runs, steps[name])
+    ]
 
 
 NETWORKS_DIFFER = (

@@ -30,8 +30,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from latebloomer.core.estimators import Sums, grow, projected_mean_of, slide, window_length
+from latebloomer.core.formulas import window_length
 from latebloomer.core.kernel import numpy_kernel as kernel
+from latebloomer.core.running_sums import Sums, grow, projected_mean_of, slide
 from latebloomer.paper import WINDOW
 from latebloomer.problems.curves import Floats
 

@@ -10,16 +10,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from latebloomer.core.estimators import follow, projected_mean_of
-from latebloomer.paper import AS_WRITTEN, WINDOW, drawing
+from latebloomer.core.running_sums import follow, projected_mean_of
+from latebloomer.paper import WINDOW, drawing
 from latebloomer.paper.evidence import largest
-from latebloomer.paper.experiments import SETTING_B, simulated_rows, the_nine
+from latebloomer.paper.experiments import SETTING_B, as_written_policies, simulated_rows
 from latebloomer.paper.workbench import Figure, Row, Shown, Workbench, select
 from latebloomer.policies.rising_ucbe import RisingUCBE
 from latebloomer.problems import Gaussian, Problem, lower_bound
 from latebloomer.problems.curves import Floats
 from latebloomer.session.session import Session
-from latebloomer.theory import lower_bounds, optimistic_width
+from latebloomer.theory import RATES, lower_bounds, optimistic_width
 
 # --- section 3: both estimators and the bonus of one arm, from a real run ---
 
@@ -36,7 +36,7 @@ class Point(NamedTuple):
     value: float
 
 
-def estimates(bench: Workbench) -> list[Point]:
+def estimates(workbench: Workbench) -> list[Point]:
     """Return rewards, means and estimates of arm 2 of setting B after 190 rounds of R-UCBE."""
     rewards = _rewards()
     n, sums = len(rewards), follow(rewards, WINDOW)
@@ -97,8 +97,12 @@ def estimators(pyplot: Any, rows: list[Point], mode: str) -> Shown:
 
 def _label_windows(ax: Any, n: int, h: int) -> None:
     for right, name in ((n, r"$\tau$"), (n - h, r"$\tau'$")):
-        ax.annotate("", (right + 0.5, 0.07), (right - h + 0.5, 0.07),
-                    arrowprops={"arrowstyle": "<->", "lw": 0.8})  # fmt: skip
+        ax.annotate(
+            "",
+            (right + 0.5, 0.07),
+            (right - h + 0.5, 0.07),
+            arrowprops={"arrowstyle": "<->", "lw": 0.8},
+        )
         ax.text(right - h / 2 + 0.5, 0.085, name, ha="center")
     ax.text(n - h + 0.5, 0.02, "$h(N_{i,t-1})$ each", ha="center", fontsize=9)
 
@@ -118,13 +122,107 @@ def _label_levels(ax: Any, pessimistic: float, optimistic: float, top: float) ->
         ax.plot([BUDGET, x], [high, high], color="0.6", lw=0.7, ls=":")
 
 
+# --- sections 4 to 7: what each algorithm needs, and how fast its bounds fall ---
+
+
+class Rate(NamedTuple):
+    """The orders of an algorithm's conditions and bounds, without constants and logs of T."""
+
+    about: str
+    budget: str
+    error: str
+    regret: str
+
+
+def rate_rows(workbench: Workbench) -> list[Rate]:
+    """Return the rates of `theory.RATES`."""
+    return [Rate(*line) for line in RATES[1:]]
+
+
+@partial(Figure, "rates", "Conditions and rates (sections 4 to 7)", rate_rows)
+def rates(pyplot: Any, rows: list[Rate], mode: str) -> Shown:
+    """Draw the rates as a table."""
+    drawn, ax = pyplot.subplots(figsize=(11, 2.2), layout="constrained")
+    text = [RATES[0], *rows]
+    tint = [[drawing.HEAD] * 4, *[[drawing.CELL] * 4] * len(rows)]
+    drawing.table(ax, text, tint, colWidths=[0.12, 0.36, 0.36, 0.16])
+    return drawn, [
+        "H_{1,eta} is the sum of Delta_i^-eta over the other arms, q = min(beta, 3/2). Constants "
+        "and logarithms of T are left out. `latebloomer guarantees` has the numbers of a problem."
+    ]
+
+
+# --- Theorem 3: the instances nu and nu' ---
+
+SHOWN_GAP, SHOWN_BETA, SHOWN_PULLS = 0.15, 2.0, 24
+
+
+class InstancePoint(NamedTuple):
+    """The mean of a pull in the instances of Theorem 3."""
+
+    curve: str
+    n: float
+    mean: float
+
+
+def instance_points(workbench: Workbench) -> list[InstancePoint]:
+    """Return arm 0, and the other arm in nu and in nu', at fine steps of n."""
+    pulls = np.linspace(1, SHOWN_PULLS, 231)
+    nu, other = (lower_bound([SHOWN_GAP], SHOWN_BETA, winner) for winner in (None, 1))
+    curves: Any = {
+        r"$\mu_1 = \mu'_1$": nu.curves[0],
+        r"$\mu_i$": nu.curves[1],
+        r"$\mu'_i$": other.curves[1],
+    }
+    return [
+        InstancePoint(name, float(n), float(mean))
+        for name, curve in curves.items()
+        for n, mean in zip(pulls, curve(pulls), strict=True)
+    ]
+
+
+@partial(Figure, "instances", "Theorem 3: the instances nu and nu'", instance_points)
+def instances(pyplot: Any, rows: list[InstancePoint], mode: str) -> Shown:
+    """Draw the three curves, with n* and T*."""
+    drawn, ax = pyplot.subplots(figsize=(6.2, 3.6), layout="constrained")
+    names = [*dict.fromkeys(row.curve for row in rows)]
+    for name, color, dashes in zip(names, ("black", BLUE, RED), ("-", "-", "--"), strict=True):
+        own = select(rows, curve=name)
+        ax.plot([row.n for row in own], [row.mean for row in own], dashes, color=color, label=name)
+    parts, change = (
+        needed_pulls(SHOWN_GAP, SHOWN_BETA),
+        (1 / (2 * SHOWN_GAP)) ** (1 / (SHOWN_BETA - 1)),
+    )
+    for at, name, height in ((parts, "$n_i^*$", 0.67), (change, "$T^*$", 0.03)):
+        ax.axvline(at, color="0.6", lw=0.8, ls=":")
+        ax.text(at, height, f" {name} = {at:.3g}", fontsize=9)
+    ax.axhline(0.5, color="0.8", lw=0.8, zorder=0)
+    ax.set(xlabel="$n$", ylabel=r"$\mu(n)$", xlim=(1, SHOWN_PULLS), ylim=(0, 0.72))
+    drawing.label_ends(ax)
+    return drawn, [
+        f"beta = {SHOWN_BETA:g}, Delta_i = {SHOWN_GAP:g}. In nu arm i stops at 1/2 - Delta_i; in "
+        f"nu' it rises to 1/2 + Delta_i. Both are equal up to n_i* = {parts:.3g} pulls of arm i, "
+        f"and in nu arm 1 is the best one from T* = {change:.3g} on. "
+        "As problems: lower-bound:K=9:beta=2:gap=0.1, and with :winner=3 for nu'."
+    ]
+
+
+def needed_pulls(gap: float, beta: float) -> float:
+    """Return n_i*, the pulls up to which nu and nu' are equal [Mussi24, Thm 3, proof].
+
+    >>> round(needed_pulls(0.25, beta=2), 6)  # (3/4) / (1/2)
+    1.5
+    """
+    return ((0.5 + gap) / (2 * gap)) ** (1 / (beta - 1))
+
+
 # --- the worst of a few instances ---
 
 WORST = "worst"  # the panel of the largest errors
 
 
 def _play_instances(
-    bench: Workbench,
+    workbench: Workbench,
     name: str,
     sigma: float,
     budgets: Sequence[int],
@@ -135,12 +233,11 @@ def _play_instances(
 
     def play(key: tuple[int, str]) -> list[Row]:
         budget, panel = key
-        nine, problem = the_nine(sigma, "theory"), instance_of(panel, budget)
-        return simulated_rows(problem, nine, budget, bench.runs, bench.jobs, panel)
+        policies, problem = as_written_policies(sigma, "theory"), instance_of(panel, budget)
+        return simulated_rows(workbench, problem, policies, budget, workbench.runs, panel)
 
     keys = [(budget, panel) for budget in budgets for panel in panels]
-    name = f"{name}.{AS_WRITTEN}.{bench.runs}"
-    rows = bench.parts(name, keys, lambda row: (row.T, row.panel), play)
+    rows = workbench.rows_of(name, keys, play)
     cells = dict.fromkeys((row.algorithm, row.T) for row in rows)
     worst = [largest(select(rows, algorithm=name, T=budget)) for name, budget in cells]
     return rows + [row._replace(panel=WORST) for row in worst]
@@ -174,7 +271,7 @@ def proved_error(budget: int) -> float:
     On nu^(i) arm i differs from nu after n_i* pulls, so errors on nu and nu^(i) sum to at least
     the probability that it is not pulled that often, and the n_i* add up to more than T.
     """
-    needed = (ARMS - 1) * ((0.5 + GAP) / (2 * GAP)) ** (1 / (BETA - 1))
+    needed = (ARMS - 1) * needed_pulls(GAP, BETA)
     return max(0.0, 1 - budget / needed) / 2
 
 
@@ -190,11 +287,11 @@ def tester_error(budget: int) -> float:
     return 1 - min(budget // TEST, ARMS - 1) / (ARMS - 1)
 
 
-def lower_bound_rows(bench: Workbench, budgets: Sequence[int] = BUDGETS) -> list[Row]:
+def lower_bound_rows(workbench: Workbench, budgets: Sequence[int] = BUDGETS) -> list[Row]:
     """Return every algorithm on four instances, and on the worst of them (panel "worst")."""
     instances = {f"{winner}": instance(winner) for winner in WINNERS}
     where = (budgets, [*instances], lambda panel, budget: instances[panel])
-    return _play_instances(bench, "lower-bound", SIGMA, *where)
+    return _play_instances(workbench, "lower-bound", SIGMA, *where)
 
 
 @partial(Figure, "lower-bound", "Theorem 3: worst error of four instances", lower_bound_rows)
@@ -214,8 +311,13 @@ def lower_bound_figure(pyplot: Any, rows: list[Row], mode: str) -> Shown:
     ):
         ax.plot(budgets, line, dashes, color="0.2", lw=1.1)
         ax.text(*at, name, fontsize=9, color="0.2")
-    ax.text(least * 0.97, 0.0, f"$T < {least}$: no rule is\nright on all instances",
-            ha="right", fontsize=9)  # fmt: skip
+    ax.text(
+        least * 0.97,
+        0.0,
+        f"$T < {least}$: no rule is\nright on all instances",
+        ha="right",
+        fontsize=9,
+    )
     ax.set(xlim=(left * 0.9, None), ylim=(-0.06, 1.14), ylabel="largest error over instances")
     drawing.label_ends(ax)
     return drawn, [
@@ -237,7 +339,7 @@ CONCAVITY_BUDGETS = (10, 30, 100, 300, 1000, 3000, 10000)
 CONCAVITY_PANELS = ("concave", "convex")  # nu, and nu' whose first arm jumps at its T-th pull
 
 
-def concavity_rows(bench: Workbench) -> list[Row]:
+def concavity_rows(workbench: Workbench) -> list[Row]:
     """Return every algorithm on both instances, and on the worse of them."""
 
     def instance_of(panel: str, budget: int) -> Problem:
@@ -245,7 +347,7 @@ def concavity_rows(bench: Workbench) -> list[Row]:
         return Problem(curves, Gaussian(CONCAVITY_SIGMA), label=f"concavity-{panel}")
 
     where = (CONCAVITY_BUDGETS, CONCAVITY_PANELS, instance_of)
-    return _play_instances(bench, "concavity", CONCAVITY_SIGMA, *where)
+    return _play_instances(workbench, "concavity", CONCAVITY_SIGMA, *where)
 
 
 @partial(Figure, "concavity", "Without concavity errors stay (appendix F)", concavity_rows)

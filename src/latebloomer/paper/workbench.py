@@ -1,6 +1,12 @@
-"""Rows of measurements, the workbench that makes and stores them, and what a figure is."""
+"""Rows of measurements, the workbench that makes and stores what they are of, and figures.
+
+Simulated runs are stored as `Results`, one file for each problem, budget, number of runs and set
+of policies, which `simulate` writes while they grow and checks when it reads them. Trials of the
+published algorithms are counted as the authors did, so their rows are stored.
+"""
 
 import csv
+import hashlib
 import sys
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -11,11 +17,20 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar, get_type_hints
 
 from latebloomer._util.atomic_files import make_folder, write_csv
 from latebloomer._util.text import printable
-from latebloomer.paper import AS_PUBLISHED, AS_WRITTEN, PUBLISHED_RUNS
+from latebloomer.paper import AS_WRITTEN, PUBLISHED_RUNS
+from latebloomer.policies.base import Policy
+from latebloomer.policies.registry import label_of
+from latebloomer.problems import Problem
 from latebloomer.simulation.local_runs import progress_bar
+from latebloomer.simulation.results.results import Results
+from latebloomer.simulation.simulate import simulate
+from latebloomer.version import __version__
 
 Key = TypeVar("Key", bound=Hashable)
-PARTS = "parts"  # subfolder of the output folder with the rows that need not be played again
+# Subfolder of the output folder with the runs that need not be simulated again. Another version of
+# this library does not use them: its policies may do something else.
+PARTS = f"parts-{__version__}"
+SEED = 0  # of all simulated runs
 
 
 class Row(NamedTuple):
@@ -65,13 +80,13 @@ def select(rows: Sequence[Any], **wanted: Any) -> list[Any]:
 
 
 def by_budget(row: Row) -> int:
-    """Return the budget of a row: the key of most parts."""
+    """Return the budget of a row: the key of most trials."""
     return row.T
 
 
 @dataclass(frozen=True)
 class Workbench:
-    """How figures are made: number of runs, mode, threads, and the folder that keeps parts."""
+    """How figures are made: number of runs, mode, threads, and the folder that keeps runs."""
 
     folder: Path
     runs: int = PUBLISHED_RUNS
@@ -84,22 +99,51 @@ class Workbench:
         if self.shown:
             print(printable(text), file=sys.stderr, flush=True)
 
-    def parts(
-        self, name: str, keys: Sequence[Key], key_of: Callable[[Row], Key], play: Play[Key]
+    def file_of(self, name: str) -> Path:
+        """Return a file in the folder of stored runs, which exists."""
+        return make_folder(self.folder / PARTS) / name
+
+    def simulate(
+        self, problem: Problem, policies: Sequence[Policy], budget: int, runs: int
+    ) -> Results:
+        """Return the runs of policies at one budget; only runs that no file has are simulated."""
+        origin = vars(Results.empty(problem, SEED).origin)
+        setup = (sorted(origin.items()), budget, runs, sorted(map(label_of, policies)))
+        digest = hashlib.sha256(repr(setup).encode()).hexdigest()[:16]
+        out = self.file_of(f"{digest}.json")
+        return simulate(
+            problem, policies, budget, runs, SEED, threads=self.jobs, progress=False, out=out
+        )
+
+    def rows_of(self, what: str, keys: Sequence[Key], rows: Play[Key]) -> list[Row]:
+        """Return the rows of all keys, in this order, while progress is shown."""
+        found: list[Row] = []
+        with progress_bar(len(keys), what, self.shown) as advance:
+            for key in keys:
+                found += rows(key)
+                advance(1)
+        return found
+
+    def trials_of(
+        self,
+        what: str,
+        runs: int,
+        keys: Sequence[Key],
+        key_of: Callable[[Row], Key],
+        play: Play[Key],
     ) -> list[Row]:
         """Return the rows of all keys, in this order; keys found in the folder are not played.
 
-        `name` says all that the rows depend on. The rows of a key are stored as soon as they are
-        there, so an interrupted call loses little work.
+        The rows of a key are stored as soon as they are there, so an interrupted call loses
+        little work.
         """
-        path = make_folder(self.folder / PARTS) / f"{name}.csv"
+        path = self.file_of(f"{what}.{runs}.csv")
         found: dict[Key, list[Row]] = {}
         for row in read_rows(path):
             found.setdefault(key_of(row), []).append(row)
         missing = [key for key in keys if key not in found]
-        workers = self.jobs if AS_PUBLISHED in name else 1  # `simulate` has its own threads
-        with progress_bar(len(missing), f"parts of {name}", self.shown) as advance:
-            for key, rows in _played(play, missing, workers):
+        with progress_bar(len(missing), what, self.shown) as advance:
+            for key, rows in _played(play, missing, self.jobs):
                 found[key] = rows
                 write_rows(path, [row for part in found.values() for row in part])
                 advance(1)

@@ -5,16 +5,19 @@ from dataclasses import dataclass
 from math import exp, expm1, inf
 from typing import ClassVar
 
-from latebloomer.core.estimators import recent_mean
 from latebloomer.core.kernel import kernel
-from latebloomer.core.ledger import RACERS, SWEEPS, Ledger, remember_rises
-from latebloomer.core.statistics import noise_variance, second_difference
+from latebloomer.core.ledger import RACERS, SWEEPS, Ledger
+from latebloomer.core.run_memory import SLOPES, Memory
 from latebloomer.errors import need_in
 from latebloomer.policies.base import Policy
-
-NOISE_PULLS = 3  # pulls needed to separate noise from slope: one second difference
-STEEP = "above it, all but a few pulls go to the last two learners"  # why `power` is bounded
-WINDOW = 0  # cell of `Ledger.pool` with the window that the racing arms were last rated by
+from latebloomer.policies.late_window import (
+    NOISE_PULLS,
+    WINDOW,
+    best_window,
+    late_mean,
+    late_noise,
+)
+from latebloomer.policies.power_levels import STEEP, budget_for_noise, power_levels, power_plan
 
 
 @dataclass(frozen=True)
@@ -51,7 +54,7 @@ class AdaptiveRejects(Policy):
     more budget does not make an error less likely. Windows of at least `shortest` n rewards have a
     bound of R-SR's form, by a union over the windows that could be chosen (`error_bound`). For a
     guarantee without such a setting, use `RisingSR`. The evidence is `latebloomer bench` and
-    docs/which-policy.md.
+    docs/choose-a-policy.md.
 
     Parameters
     ----------
@@ -70,7 +73,7 @@ class AdaptiveRejects(Policy):
     shortest: float = 0.0
 
     name: ClassVar[str] = "adaptive-rejects"
-    remember = staticmethod(remember_rises)
+    memory: ClassVar[Memory] = Memory(SLOPES, run=("window",))
     _examples = ({}, {"power": 1.0, "shortest": 0.25})
 
     def __post_init__(self) -> None:
@@ -82,19 +85,19 @@ class AdaptiveRejects(Policy):
         return power_plan(arms, budget, horizon, self.power)
 
     @kernel
-    def update_rating(self, ledger: Ledger, i: int, horizon: int) -> None:
-        """Rate an arm between decisions: by the window of the last one."""
-        ledger.rating[i] = late_mean(ledger, i, int(ledger.pool[WINDOW]))
+    def rating(self, ledger: Ledger, i: int, horizon: int) -> float:
+        """Return the rating between decisions: by the window of the last one."""
+        return late_mean(ledger, i, int(ledger.run[WINDOW]))
 
     @kernel
     def rate_jointly(self, ledger: Ledger, horizon: int) -> None:
         n = ledger.cursor[SWEEPS]
         if n >= NOISE_PULLS and ledger.cursor[RACERS] > 1:
             window = best_window(ledger, n, late_noise(ledger, n))
-            ledger.pool[WINDOW] = max(window, int(self.shortest * n))
+            ledger.run[WINDOW] = max(window, int(self.shortest * n))
         for place in range(ledger.cursor[RACERS]):
             i = ledger.racing[place]
-            ledger.rating[i] = late_mean(ledger, i, int(ledger.pool[WINDOW]))
+            ledger.rating[i] = late_mean(ledger, i, int(ledger.run[WINDOW]))
 
     def advised_budget(self, arms: int) -> tuple[int, str]:
         return budget_for_noise(arms, self.power)
@@ -126,66 +129,6 @@ class AdaptiveRejects(Policy):
         return total
 
 
-# --- the plan ---
-
-
-def scaled(C: float, arms: int, m: int, power: float) -> int:
-    """Return C (K/m)^q, rounded down but at least 1."""
-    return max(1, int(C * (arms / m) ** power))
-
-
-def power_plan(arms: int, budget: int, horizon: int, power: float) -> list[tuple[int, int]]:
-    """Return a plan that drops one arm at each of `power_levels`."""
-    upto = power_levels(arms, budget, horizon, power)
-    return [*zip(range(arms, 1, -1), upto, strict=True), (1, upto[-1])]
-
-
-def budget_for_noise(arms: int, power: float) -> tuple[int, str]:
-    """Return the smallest budget with which noise can be estimated before a drop, and why."""
-    upto = [scaled(NOISE_PULLS, arms, m, power) for m in range(arms, 1, -1)]
-    return cost(upto), f"{NOISE_PULLS} pulls of each learner before the first drop"
-
-
-def cost(upto: Sequence[int]) -> int:
-    """Return the pulls of phases with K, ..., 2 arms: the last level counts twice."""
-    return sum(upto) + upto[-1]
-
-
-def power_levels(arms: int, budget: int, horizon: int, power: float) -> list[int]:
-    """Return the levels of K, K - 1, ..., 2 remaining arms.
-
-    >>> power_levels(arms=4, budget=40, horizon=20, power=1.5)
-    [5, 7, 14]
-    >>> power_levels(4, 80, 20, 1.5), power_levels(4, 5, 20, 1.5)  # enough for all, hardly any
-    ([20, 20, 20], [1, 1, 1])
-    """
-
-    def levels(C: float) -> list[int]:
-        return [min(horizon, scaled(C, arms, m, power)) for m in range(arms, 1, -1)]
-
-    low, high = 0.0, float(horizon)
-    if cost(levels(high)) <= budget:
-        return levels(high)
-    while (middle := (low + high) / 2) not in (low, high):
-        if cost(levels(middle)) <= budget:
-            low = middle
-        else:
-            high = middle
-    return raised(levels(low), budget, horizon)
-
-
-def raised(upto: list[int], budget: int, horizon: int) -> list[int]:
-    """Raise levels by one, the last phase first, while pulls are left, and return them."""
-    left = budget - cost(upto)
-    for phase in range(len(upto) - 1, -1, -1):
-        price = 2 if phase == len(upto) - 1 else 1
-        follows = upto[phase + 1] if phase + 1 < len(upto) else horizon
-        if left >= price and upto[phase] < follows:
-            upto[phase] += 1
-            left -= price
-    return upto
-
-
 def windows_at(n: int, shortest: float) -> range:
     """Return the windows that can be chosen at level n."""
     if n < NOISE_PULLS:
@@ -202,83 +145,3 @@ def sum_of_powers(signal: float, windows: range) -> float:
     if signal == 0:
         return float(len(windows))
     return exp(-windows.start * signal) * expm1(-len(windows) * signal) / expm1(-signal)
-
-
-# --- the window: long if noise dominates, short if slopes do ---
-# A mean of h rewards has noise sigma^2/h and lags by (h - 1)/2 pulls of slope. Over arms whose
-# slopes have variance V the sum of the two, sigma^2/h + V h^2/4, is smallest at h^3 = 2 sigma^2/V.
-# Noise and slopes are computed from what `remember_rises` keeps, so that they keep their digits.
-
-
-@kernel
-def late_mean(ledger: Ledger, i: int, h: int) -> float:
-    """Return the mean of arm i's last h rewards, at most its later half; that half if h is 0."""
-    n = ledger.n[i]
-    if n < NOISE_PULLS:
-        return recent_mean(ledger, i, n)
-    half = n // 2
-    return recent_mean(ledger, i, min(h, half) if h > 0 else half)
-
-
-@kernel
-def best_window(ledger: Ledger, n: int, noise: float) -> int:
-    """Return the h in [1, n/2] that minimizes sigma^2/h + V h^2/4 over the racing arms."""
-    half = n // 2
-    m = max(NOISE_PULLS, half)
-    own = 12.0 * noise / (1.0 * m * (m * m - 1))  # the noise of a slope
-    spread = slope_variance(ledger, n, m) - own
-    if not spread * half * half * half > 2.0 * noise:  # also if the spread is not positive
-        return half
-    return max(1, min(half, int((2.0 * noise / spread) ** (1.0 / 3.0) + 0.5)))
-
-
-@kernel
-def late_noise(ledger: Ledger, n: int) -> float:
-    """Return the noise variance in the later half of the racing arms' n pulls (all, below 6).
-
-    Arms that repeat their rewards between their steps do not count.
-    """
-    m = n if n < 2 * NOISE_PULLS else n // 2
-    size, total = 0, 0.0
-    for place in range(ledger.cursor[RACERS]):
-        i = ledger.racing[place]
-        if ledger.repeats_scores[i] == 0:
-            size += 1
-            old, middle = rise(ledger, i, n - m + 1), rise(ledger, i, n - m + 2)
-            for k in range(n - m + 3, n + 1):
-                new = rise(ledger, i, k)
-                bend = second_difference(new, middle, old)
-                total += bend * bend
-                old, middle = middle, new
-    return noise_variance(total, size * (m - 2)) if size > 0 else 0.0
-
-
-@kernel
-def rise(ledger: Ledger, i: int, n: int) -> float:
-    """Return the n-th reward of arm i minus its first."""
-    return (ledger.Q[i][n] - ledger.Q[i][n - 1]) / n if n > 1 else 0.0
-
-
-@kernel
-def slope_variance(ledger: Ledger, n: int, m: int) -> float:
-    """Return the variance, over racing arms, of the least-squares slopes of their last m pulls."""
-    size, mean, squares = ledger.cursor[RACERS], 0.0, 0.0
-    for place in range(size):
-        s = late_slope(ledger, ledger.racing[place], n, m)
-        step = s - mean  # Welford's sums: no difference of large numbers
-        mean += step / (place + 1)
-        squares += step * (s - mean)
-    return squares / size
-
-
-@kernel
-def late_slope(ledger: Ledger, i: int, n: int, m: int) -> float:
-    """Return the least-squares slope of arm i's last m rewards.
-
-    That is 12 sum (l - mean l) X_l / (m (m^2 - 1)).
-    """
-    S, Q = ledger.S[i], ledger.Q[i]
-    middle = n - 0.5 * (m - 1)
-    before = Q[n - m] if n > m else 0.0  # Q[0] holds the first reward
-    moment = (Q[n] - before) - middle * (S[n] - S[n - m] - m * Q[0])
-    return 12.0 * moment / (1.0 * m * (m * m - 1))

@@ -1,4 +1,4 @@
-"""The contract: a policy is a plan (data, made once) and a rating (a pure function of one arm).
+"""The contract: a policy is a plan (data, made once) and a rating of its arms.
 
 A subclass is a frozen dataclass of settings with a `name` and two methods, `levels` (the plan)
 and `rating`; the rest has defaults. Methods marked `@kernel` run unchanged in a session (plain
@@ -8,28 +8,36 @@ tuple that `settings` returns. Error messages say "learner", because races show 
 
 from __future__ import annotations
 
-import dataclasses
 import heapq
 from abc import ABC, abstractmethod
-from collections import namedtuple
 from collections.abc import Callable, Collection, Sequence
+from inspect import get_annotations
 from math import floor
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
 from latebloomer._util.memory import need_memory
-from latebloomer.core import ledger as ledgers
-from latebloomer.core.estimators import first_full
+from latebloomer.core.formulas import first_full, window_length
 from latebloomer.core.kernel import kernel
-from latebloomer.core.ledger import ANY, RACERS, Ledger, Plan, best_open
-from latebloomer.core.moves import log_bar
-from latebloomer.errors import BudgetError, SettingError, need_in, need_whole, require
+from latebloomer.core.kernel_numbers import NumbersOf, numbers_of
+from latebloomer.core.ledger import ANY, RACERS, Ledger, Plan
+from latebloomer.core.moves import rating
+from latebloomer.core.phases import log_bar
+from latebloomer.core.ranking import best_open
+from latebloomer.core.run_memory import SUMS, Memory
+from latebloomer.errors import (
+    BudgetError,
+    ContractError,
+    SettingError,
+    need_in,
+    need_whole,
+    require,
+)
 
 if TYPE_CHECKING:
     from latebloomer.policies.plan_text import Description
 
-NUMERIC = ("bool", "int", "float", bool, int, float)  # annotations, as text or as types
 SMALLEST_WINDOW = 1e-9
 PHASE_BYTES = 200  # memory for a phase while a plan is made; there may be a phase for each arm
 
@@ -44,28 +52,17 @@ class Forecast(NamedTuple):
     gain: float  # expected gain until then
 
 
-class NumbersOf:
-    """Make the named tuple of a policy's numeric fields when it is first needed.
-
-    It is stored on the policy's class under its own name: numba's disk cache refers to types by
-    name and finds it there in any process.
-    """
-
-    def __get__(self, policy: object, cls: type[Policy]) -> Any:
-        fields = dataclasses.fields(cls)  # type: ignore[arg-type]
-        names = [field.name for field in fields if field.type in NUMERIC]
-        made: Any = namedtuple("Numbers", names, module=cls.__module__)  # type: ignore[misc]
-        made.__qualname__ = f"{cls.__qualname__}.Numbers"
-        cls.Numbers = made
-        return made
-
-
 class Policy(ABC):
     """A rule that spends a budget over arms and recommends one of them."""
 
     Numbers: ClassVar[Any] = NumbersOf()
     name: ClassVar[str]  # in the registry and on the command line
     cites: ClassVar[tuple[str, ...]] = ()  # its sources: keys of src/latebloomer/refs.bib
+
+    def __init_subclass__(cls, **more: Any) -> None:
+        super().__init_subclass__(**more)
+        _need_other_names(cls)
+        cls.Numbers = NumbersOf()
 
     # --- what every policy defines ---
 
@@ -78,7 +75,11 @@ class Policy(ABC):
 
     @kernel
     def rating(self, ledger: Ledger, i: int, horizon: int) -> float:
-        """Return what arms are ranked by: a pure function of the history of arm `i`."""
+        """Return what arms are ranked by: a function of the rewards of arm `i`.
+
+        Some policies also read cells of the run: what all arms' rewards say of the noise, or what
+        the latest decision was made by.
+        """
         raise NotImplementedError
 
     # --- what some policies define ---
@@ -109,12 +110,16 @@ class Policy(ABC):
         """
         return best_open(ledger, pulled, horizon)
 
+    # Whether arms are treated by their index: the first is trained first, or in another bracket.
+    # Simulations then give each run its own random order of arms.
+    treats_arms_in_order: ClassVar[bool] = False
+
     # Whether `pick` takes the best-rated arm. If so, an arm can be chosen while others are being
     # pulled, because the current ratings do not depend on which pulls are under way.
     picks_by_rating: ClassVar[bool] = False
 
     def pick_batch(
-        self, rule: Any, ledger: Ledger, held: list[int], count: int, game: Any
+        self, settings: Any, ledger: Ledger, held: list[int], count: int, game: Any
     ) -> list[int]:
         """Return up to `count` distinct arms to pull at the same time if the plan says ANY.
 
@@ -124,26 +129,31 @@ class Policy(ABC):
         able, more = open_arms(ledger, held, game.horizon), count - len(held)
         return [*held, *heapq.nsmallest(more, able, key=lambda i: (-ledger.rating[i], i))]
 
-    # What is stored of a reward; `core/ledger.py` has functions that store less.
-    remember: ClassVar[Callable[..., None]] = staticmethod(ledgers.remember_slopes)
+    # What a run keeps: of each arm's rewards, and in cells of the policy's own.
+    memory: ClassVar[Memory] = Memory()
 
-    def rated_window(self, n: int) -> int | None:
-        """Return the number of latest rewards whose mean is the rating of an arm with n pulls.
+    def rated_share(self) -> float | None:
+        """Return the share of its pulls, the latest ones, that an arm's rating looks at.
 
-        None if the rating is not such a mean. If it is, whole phases can be simulated by drawing
-        sums of rewards instead of each reward.
+        1 means all of them, 0 the latest reward alone, and None (the default) that the rating
+        reads more of the past. If the memory has sums, the rating must be the mean of these
+        rewards: then whole phases can be simulated by drawing sums of rewards, and a GPU draws
+        past rewards again and stores none. If the memory has a window, it is that share.
         """
         return None
 
-    def running_window(self) -> tuple[float, bool] | None:
-        """Return the window whose running sums are all that the rating needs of an arm's past.
+    def reads_bends(self) -> bool:
+        """Return whether ratings read the latest second difference of an arm: `newest_bend`.
 
-        A window of 0 means that the sum of all rewards, or the latest one, is enough. The second
-        value says whether the latest second difference is needed too. None if the past itself
-        must be stored. If it is not None, a GPU draws past rewards again and stores none. Default:
-        0 for a policy that remembers nothing, otherwise None.
+        It takes room on a GPU that draws past rewards again.
         """
-        return (0.0, False) if self.remember is ledgers.remember_nothing else None
+        return False
+
+    def after_replan(self, ledger: Ledger) -> None:  # noqa: B027
+        """Make cells fit again after a new plan has copied them: arms have left or joined.
+
+        Cells of arms that joined are 0. This is plain Python, for sessions.
+        """
 
     def smallest_budget(self, arms: int) -> tuple[int, str]:
         """Return the smallest budget that the policy can spend, and why."""
@@ -158,18 +168,12 @@ class Policy(ABC):
         return None
 
     def settings(self, arms: int, budget: int, horizon: int) -> Any:
-        """Return the numbers that `self` is inside kernels: its numeric fields as a named tuple.
+        """Return what `self` is inside kernels: the numeric fields as a named tuple."""
+        return numbers_of(self)
 
-        An integer in a field of type float becomes a float: `power=1` and `power=1.0` are then
-        the same type to a compiler, and are compiled once.
-        """
-        types = {field.name: field.type for field in dataclasses.fields(self)}  # type: ignore[arg-type]
-        values = ((getattr(self, name), types[name]) for name in self.Numbers._fields)
-        return self.Numbers(*(float(x) if t in ("float", float) else x for x, t in values))
-
-    def restricted(self, rule: Any, arms: Sequence[int]) -> Any:
-        """Return the numbers in `rule` for some of the arms; needed if it has arrays by arm."""
-        return rule
+    def restricted(self, settings: Any, arms: Sequence[int]) -> Any:
+        """Return `settings` for some of the arms; needed if it has arrays by arm."""
+        return settings
 
     # Settings that tests run, each a policy; the defaults alone are enough for most.
     _examples: ClassVar[tuple[dict[str, Any], ...]] = ({},)
@@ -243,6 +247,16 @@ class Policy(ABC):
                 "before one is dropped). Lower min_pulls, raise the budget or race fewer learners."
             )
 
+    def rated_span(self, n: int) -> int:
+        """Return the number of latest rewards that the rating of an arm with n pulls looks at."""
+        share = self.rated_share()
+        return n if share is None else max(1, window_length(share, n))
+
+    @classmethod
+    def rates_by_sums(cls) -> bool:
+        """Return whether ratings follow from sums of rewards, as far as `memory` says."""
+        return cls.memory.past is SUMS and not cls.decides_after_sweeps()
+
     @property
     def _label(self) -> str:
         return getattr(self, "name", type(self).__name__)
@@ -252,8 +266,23 @@ class Policy(ABC):
         """Return whether arms may be dropped after every sweep, not only between phases."""
         return cls.after_sweep is not Policy.after_sweep
 
+    @classmethod
+    def rates_by_history(cls) -> bool:
+        """Return whether a rating is needed only where arms are compared, and may wait until then.
 
-rating = Policy.rating  # `update_rating` calls it; `moves_of` binds it to the policy's own
+        It may if `rating` is all that rates an arm between two decisions.
+        """
+        return cls.update_rating is Policy.update_rating and not cls.decides_after_sweeps()
+
+
+def _need_other_names(policy: type[Policy]) -> None:
+    """Raise a `ContractError` if a setting of a policy hides a method of the contract."""
+    for setting in get_annotations(policy):
+        if callable(getattr(Policy, setting, None)):
+            raise ContractError(
+                f"{policy.__name__}.{setting} is a setting, but Policy.{setting} is a method that "
+                "every policy has. Give the setting another name."
+            )
 
 
 def open_arms(ledger: Ledger, held: Collection[int], horizon: int) -> list[int]:

@@ -1,29 +1,18 @@
 """Foresight: rank arms by forecasts, trusted only as far as they were right in this race."""
 
 from dataclasses import dataclass
-from math import exp, log, log2, sqrt
+from math import log, log2
 from typing import ClassVar
 
 from latebloomer.core.kernel import kernel
-from latebloomer.core.ledger import RACERS, SWEEPS, Ledger, remember_rises
+from latebloomer.core.ledger import RACERS, SWEEPS, Ledger
+from latebloomer.core.run_memory import SLOPES, Memory
 from latebloomer.errors import need_in
-from latebloomer.policies.adaptive_rejects import (
-    NOISE_PULLS,
-    STEEP,
-    WINDOW,
-    best_window,
-    budget_for_noise,
-    late_mean,
-    late_noise,
-    late_slope,
-    power_plan,
-)
 from latebloomer.policies.base import Forecast, Policy
-
-EIGHTHS = (4, 5, 6)  # tests forecast the gain until now from 4/8, 5/8 and 6/8 of an arm's pulls
-FIRST = 8  # pulls needed to estimate two successive slopes (two rewards per quarter)
-STEEPEST = 4.0  # exponent of a falling slope
-BELIEF, TESTED, AHEAD = 1, 2, 3  # cells of `Ledger.pool`: trust, pull of its test, pull forecast
+from latebloomer.policies.forecast_trust import EIGHTHS, REACH, TESTED, TRUST, reach, retest
+from latebloomer.policies.late_window import WINDOW, best_window, late_mean, late_noise
+from latebloomer.policies.power_levels import STEEP, budget_for_noise, power_plan
+from latebloomer.policies.slope_forecast import FIRST, GAIN, forecast_gain, note_slopes, step_at
 
 
 @dataclass(frozen=True)
@@ -32,8 +21,8 @@ class Foresight(Policy):
 
     *Plan.* The plan of `AdaptiveRejects`, with a power q that follows K, T and H by default:
 
-    .. math:: q = \min\bigl(\max(\tfrac12,\ .6 \log_2(T/K)),\ 1 \text{ if } T \le H
-              \text{ else } 1.5\bigr).
+    .. math:: q = \min\bigl(\max(\tfrac12,\ .6 \log_2(T/K)),\
+              \max(1, T/H),\ \tfrac32\bigr).
 
     *Rating.* :math:`\hat\mu_i + \beta(n)\,G_i(c, R(n))`: the window mean of `AdaptiveRejects`,
     plus the gain from the center of that window, :math:`c = n - (h-1)/2`, up to pull R(n), if the
@@ -55,7 +44,7 @@ class Foresight(Policy):
     :math:`\kappa` is the same exponent for the sums of all remaining arms' positive slopes, and
     G = 0 if :math:`b_2 \le 0`.
 
-    *Belief.* From :math:`n_0` = n/2, 5n/8 and 3n/4 pulls (at least 8) the same formula forecasts
+    *Trust.* From :math:`n_0` = n/2, 5n/8 and 3n/4 pulls (at least 8) the same formula forecasts
     what followed: A is the mean of the last n/8 rewards minus the mean of the :math:`n_0/8` up to
     :math:`n_0`, F the forecast from the center of the one window to the center of the other, both
     as differences to the mean of the remaining arms. Of the sums over arms and origins
@@ -66,8 +55,9 @@ class Foresight(Policy):
     at least 0, and 0 if :math:`\sum A^2 \le 2M`; M and N are what noise alone adds to the two
     sums. The second term requires that forecasts were better than none, whatever noise may
     explain. On smooth curves forecasts are right and a late bloomer is kept; on noisy or irregular
-    ones belief is 0 and the rule is `AdaptiveRejects`, as it is below 11 pulls and at the horizon.
-    An arm that repeats its reward between its steps gets no forecast and does not count.
+    ones trust is 0 and the rule is `AdaptiveRejects`, as it is below 11 pulls and at the horizon.
+    An arm that repeats its reward between its steps gets no forecast and does not count. The text
+    of `policies/forecast_trust.py` derives M and N and says why each constant is what it is.
 
     *Guarantee.* None.
 
@@ -85,7 +75,9 @@ class Foresight(Policy):
     power: float | None = None
 
     name: ClassVar[str] = "foresight"
-    remember = staticmethod(remember_rises)
+    memory: ClassVar[Memory] = Memory(
+        SLOPES, arm=("early", "late", "gain"), run=("window", "trust", "tested", "reach")
+    )
     _examples = ({}, {"power": 1.5})
 
     def __post_init__(self) -> None:
@@ -97,43 +89,42 @@ class Foresight(Policy):
         return power_plan(arms, budget, horizon, power)
 
     @kernel
-    def update_rating(self, ledger: Ledger, i: int, horizon: int) -> None:
-        """Rate an arm between decisions: by the window and the trusted gain of the last one.
+    def rating(self, ledger: Ledger, i: int, horizon: int) -> float:
+        """Return the rating between decisions: by the window and the trusted gain of the last one.
 
         That gain comes evenly until pull R(n) of the last decision; what came is in the mean.
         """
-        more = ledger.memo[i] * max(0.0, ledger.pool[AHEAD] - ledger.n[i])
-        ledger.rating[i] = late_mean(ledger, i, int(ledger.pool[WINDOW])) + more
+        gain = ledger.arm[i][GAIN] * max(0.0, ledger.run[REACH] - ledger.n[i])
+        return late_mean(ledger, i, int(ledger.run[WINDOW])) + gain
 
     @kernel
     def rate_jointly(self, ledger: Ledger, horizon: int) -> None:
-        n, size, pool = ledger.cursor[SWEEPS], ledger.cursor[RACERS], ledger.pool
-        if size < 2:  # the last arm is not compared with others any more
+        n, run = ledger.cursor[SWEEPS], ledger.run
+        if ledger.cursor[RACERS] < 2:  # the last arm is not compared with others any more
             return
-        noise = late_noise(ledger, n) if n >= NOISE_PULLS else 0.0
-        pool[WINDOW] = best_window(ledger, n, noise) if n >= NOISE_PULLS else 0
-        update_belief(ledger, n, noise, min(1.0 * horizon, reach(n)))
-        common, step, near, far = 0.0, 0.0, 0.0, 0.0
-        if pool[BELIEF] > 0.0:
+        noise = late_noise(ledger, n)
+        run[WINDOW], run[REACH] = best_window(ledger, n, noise), min(1.0 * horizon, reach(n))
+        retest(ledger, n, noise)
+        step, shared, near, far = 0.0, 0.0, 0.0, 0.0
+        if run[TRUST] > 0.0:
             step = step_at(n)
-            common = note_slopes(ledger, n, step)
-            center = n - 0.5 * (pool[WINDOW] - 1.0)  # the pull that the window mean stands for
-            near, far = log(center / (n - n // 4)), log(pool[AHEAD] / center)
-        for place in range(size):
+            shared = note_slopes(ledger, n, step)
+            center = n - 0.5 * (run[WINDOW] - 1.0)  # the pull that the window mean stands for
+            near, far = log(center / (n - n // 4)), log(run[REACH] / center)
+        for place in range(ledger.cursor[RACERS]):
             i = ledger.racing[place]
-            more, each = 0.0, 0.0
-            if pool[BELIEF] > 0.0 and ledger.repeats_scores[i] == 0:
-                k = 0.5 * (exponent(ledger.rating[i], ledger.memo[i], step) + common)
-                more = pool[BELIEF] * gain((n - n // 4) * ledger.memo[i], k, near, far)
-                each = more / (pool[AHEAD] - n)
-            ledger.memo[i] = each  # trusted gain per pull until AHEAD
-            ledger.rating[i] = late_mean(ledger, i, int(pool[WINDOW])) + more
+            gain = 0.0
+            if run[TRUST] > 0.0 and ledger.repeats_scores[i] == 0:
+                gain = run[TRUST] * forecast_gain(ledger, i, n, step, shared, near, far)
+            # Trusted gain per pull until REACH.
+            ledger.arm[i][GAIN] = gain / (run[REACH] - n) if gain != 0.0 else 0.0
+            ledger.rating[i] = late_mean(ledger, i, int(run[WINDOW])) + gain
 
     def forecast(self, ledger: Ledger, i: int) -> Forecast | None:
-        trust, n, ahead = (ledger.pool[cell] for cell in (BELIEF, TESTED, AHEAD))
+        trust, n, ahead = (ledger.run[cell] for cell in (TRUST, TESTED, REACH))
         if EIGHTHS[-1] * n // 8 < FIRST or ahead <= max(n, ledger.n[i]):
             return None
-        origin, more = max(FIRST, int(n) // 2), ledger.memo[i] * (ahead - ledger.n[i])
+        origin, more = max(FIRST, int(n) // 2), ledger.arm[i][GAIN] * (ahead - ledger.n[i])
         return Forecast(trust, origin, int(n), ahead, more / trust if trust else 0.0)
 
     def advised_budget(self, arms: int) -> tuple[int, str]:
@@ -145,146 +136,6 @@ def advised_power(arms: int, budget: int, horizon: int) -> float:
     """Return how steeply levels rise: less if the budget is small, in total or for each arm.
 
     >>> [advised_power(8, budget, horizon=100) for budget in (8, 20, 100, 101, 400)]
-    [0.5, 0.793..., 1.0, 1.5, 1.5]
+    [0.5, 0.793..., 1.0, 1.01, 1.5]
     """
-    steepest = 1.0 if budget <= horizon else 1.5
-    return min(steepest, max(0.5, 0.6 * log2(budget / arms)))
-
-
-# --- the forecast ---
-
-
-@kernel
-def reach(n: int) -> float:
-    """Return the pull up to which gains are forecast: n (n/n0)^2, with n0 = max(8, n // 2).
-
-    The earliest forecast that `belief` tests was made at pull n0. At 11 pulls that is pull 8, and
-    a forecast to 4n would extrapolate much further than any that was tested: in a race of four
-    real models it dropped a clear leader there. Rank loss with this reach minus rank loss with
-    4n, paired, one to eight trainings: yahpo -.0013 +- .0005, taskset +.0003 +- .0010, lcdb10
-    -.0004 +- .0003, lcdb11 and srb-imdb 0. Error on the paper's setting A, T = H = 100 to 600:
-    .073 to .074; setting B unchanged.
-
-    >>> [round(reach(n) / n, 2) for n in (8, 11, 15, 16, 100)]
-    [1.0, 1.89, 3.52, 4.0, 4.0]
-    """
-    ratio = n / max(FIRST, n // 2)
-    return n * ratio * ratio
-
-
-@kernel
-def exponent(early: float, late: float, step: float) -> float:
-    """Return k of a slope that falls as t^-k from `early` to `late`, `step` apart in log t."""
-    if late <= 0.0:
-        return STEEPEST if early > 0.0 else 0.0
-    if early <= late:
-        return 0.0
-    return min(STEEPEST, log(early / late) / step)
-
-
-@kernel
-def step_at(n: int) -> float:
-    """Return the distance in log t between the centers of the two slopes at pull n."""
-    a = n // 4
-    return log((n - a) / (n - 3 * a))
-
-
-@kernel
-def note_slopes(ledger: Ledger, at: int, step: float) -> float:
-    """Note both slopes of each arm at pull `at`; return the exponent of their sums.
-
-    The early slope goes to `rating` and the late one to `memo`, which are computed again at the
-    end of the decision: reading the sums a second time would cost as much as all the rest.
-    """
-    a = at // 4
-    all_early, all_late = 0.0, 0.0
-    for place in range(ledger.cursor[RACERS]):
-        i = ledger.racing[place]
-        if ledger.repeats_scores[i] == 0:
-            early = late_slope(ledger, i, at - 2 * a, 2 * a)
-            late = late_slope(ledger, i, at, 2 * a)
-            ledger.rating[i], ledger.memo[i] = early, late
-            all_early += max(0.0, early)
-            all_late += max(0.0, late)
-    return exponent(all_early, all_late, step)
-
-
-@kernel
-def gain(late: float, k: float, near: float, far: float) -> float:
-    """Return the area under a slope that is `late` at t = 1 and falls as t^-k.
-
-    It starts at log t = `near` and extends over `far` in log t.
-    """
-    if late <= 0.0:
-        return 0.0
-    p = k - 1.0
-    if abs(p) < 1e-4:  # the difference below would lose digits; this is right to 1e-12
-        return late * far * (1.0 - p * (near + 0.5 * far))
-    return late * (exp(-p * near) - exp(-p * (near + far))) / p
-
-
-# --- the test of forecasts ---
-
-
-@kernel
-def update_belief(ledger: Ledger, n: int, noise: float, ahead: float) -> None:
-    """Test forecasts again if an eighth of an arm's pulls were made since the last test."""
-    pool, size = ledger.pool, 0
-    for place in range(ledger.cursor[RACERS]):
-        size += 1 - ledger.repeats_scores[ledger.racing[place]]
-    pool[AHEAD] = ahead
-    if n < FIRST or ahead <= n or size < 2:
-        pool[BELIEF], pool[TESTED] = 0.0, n
-    elif 8 * n >= 9 * pool[TESTED]:
-        pool[BELIEF], pool[TESTED] = belief(ledger, n, size, noise), n
-
-
-@kernel
-def belief(ledger: Ledger, n: int, size: int, noise: float) -> float:
-    """Return the share of what followed that forecasts would have explained, from 0 to 1."""
-    missed, moved, by_noise, still = 0.0, 0.0, 0.0, 0.0
-    for eighths in EIGHTHS:
-        n0 = n * eighths // 8
-        if n0 < FIRST:
-            continue
-        a, h0, h1 = n0 // 4, n0 // 8, n // 8
-        start, end, step = n0 - 0.5 * (h0 - 1), n - 0.5 * (h1 - 1), step_at(n0)
-        near, far = log(start / (n0 - a)), log(end / start)  # between the centers of the means
-        common = note_slopes(ledger, n0, step)
-        sd = sqrt(12.0 * noise / (2.0 * a * (4.0 * a * a - 1.0)))  # of a slope
-        seen, mean_gap, mean_came, unsure = 0, 0.0, 0.0, 0.0
-        for place in range(ledger.cursor[RACERS]):
-            i = ledger.racing[place]
-            if ledger.repeats_scores[i] == 0:
-                early, late = ledger.rating[i], ledger.memo[i]
-                k = 0.5 * (exponent(early, late, step) + common)
-                forecast = gain((n0 - a) * late, k, near, far)
-                unsure += forecast * forecast * relative_variance(early, late, sd, step, far)
-                S = ledger.S[i]
-                came = (S[n] - S[n - h1]) / h1 - (S[n0] - S[n0 - h0]) / h0
-                seen += 1
-                gap, off = came - forecast - mean_gap, came - mean_came
-                mean_gap += gap / seen  # Welford's sums
-                mean_came += off / seen
-                missed += gap * (came - forecast - mean_gap)
-                moved += off * (came - mean_came)
-        level = size * noise * (1.0 / h0 + 1.0 / h1)
-        by_noise += (unsure + level) * (1.0 - 1.0 / size)
-        still += level * (1.0 - 1.0 / size)
-    if not moved > 2.0 * still:  # there is nothing to explain
-        return 0.0
-    beyond = 1.0 - max(0.0, missed - 2.0 * by_noise) / (moved - still)
-    return max(0.0, min(beyond, 2.0 * (1.0 - missed / moved)))
-
-
-@kernel
-def relative_variance(early: float, late: float, sd: float, step: float, far: float) -> float:
-    """Return the variance that noise with `sd` in both slopes adds to a forecast, over its square.
-
-    It is exact to first order.
-    """
-    if sd == 0.0:
-        return 0.0
-    late, early = sd / max(sd, late), sd / max(sd, early)  # relative errors, at most 1
-    bend = min(4.0, (early * early + late * late) / (step * step))  # of the exponent
-    return late * late + far * far * bend / 16.0
+    return min(max(0.5, 0.6 * log2(budget / arms)), max(1.0, budget / horizon), 1.5)

@@ -9,12 +9,16 @@ from dataclasses import dataclass
 from math import inf, log, sqrt
 from typing import Any, ClassVar, NamedTuple
 
-from latebloomer.core import ledger as ledgers
-from latebloomer.core.estimators import PrefixSums
+from latebloomer.core.formulas import PrefixSums
+from latebloomer.core.history import half_means, mean_of_first
 from latebloomer.core.kernel import kernel
-from latebloomer.core.ledger import PULLS, RACERS, SWEEPS, Ledger, close_ranks, sort_best_first
+from latebloomer.core.ledger import PULLS, RACERS, SWEEPS, Floats, Ledger
+from latebloomer.core.ranking import close_ranks, sort_best_first
+from latebloomer.core.run_memory import BEGINNINGS, Memory
 from latebloomer.errors import need_in
 from latebloomer.policies.base import Policy
+
+NOW = 0  # cell of `Ledger.arm`: the reward that the fit predicts at the pulls made
 
 
 class Numbers(NamedTuple):
@@ -24,7 +28,7 @@ class Numbers(NamedTuple):
     scale: float  # 10 (sqrt U + 1)^2 / (rho (1 - rho)), times the user's width_scale
     union: float  # K T / delta with delta = 1/T
     longest: int  # the most sweeps that a fit is made to
-    powers: PrefixSums | ledgers.Floats  # powers[m] = 1^-rho + ... + m^-rho, up to `longest`
+    powers: PrefixSums | Floats  # powers[m] = 1^-rho + ... + m^-rho, up to `longest`
 
 
 @dataclass(frozen=True)
@@ -36,7 +40,7 @@ class PowerLawPolicy(Policy):
     width_scale: float = 1.0  # factor of the confidence width, which is 24 to 257 on losses <= 1
 
     cites: ClassVar[tuple[str, ...]] = ("Cella21",)
-    remember = staticmethod(ledgers.remember_levels)
+    memory: ClassVar[Memory] = Memory(BEGINNINGS)
     _examples = ({}, {"width_scale": 1e-4})
 
     def __post_init__(self) -> None:
@@ -75,20 +79,24 @@ def decay(self: Numbers, m: int) -> float:
 
 
 @kernel
-def predicted_reward(self: Numbers, ledger: Ledger, i: int, tau: int, decay_m: float) -> float:
-    """Return 1 - mu_i(m) by the fit to the first `tau` rewards (tau - 1 if tau is odd).
+def carried(self: Numbers, tau: int, decay_m: float) -> float:
+    """Return how far the fit to `tau` pulls carries the gain of its second half on, to m pulls.
 
     With first- and second-half means A, B of the losses and the half sums Ha, Hb of s^-rho:
-    alpha = (tau/2)(A - B)/(Ha - Hb), beta = A - alpha Ha/(tau/2), mu(m) = beta + alpha m^-rho.
+    alpha = (tau/2)(A - B)/(Ha - Hb), beta = A - alpha Ha/(tau/2), mu(m) = beta + alpha m^-rho. So
+    mu(m) = A - (A - B) c for all arms, with c = (Ha - (tau/2) m^-rho)/(Ha - Hb).
     """
     half = tau // 2
-    first = 1.0 - ledger.S[i][half] / half
-    second = 1.0 - (ledger.S[i][2 * half] - ledger.S[i][half]) / half
     early = self.powers[half]
     late = self.powers[2 * half] - early
-    alpha = half * (first - second) / (early - late)
-    beta = first - alpha * early / half
-    return 1.0 - (beta + alpha * decay_m)
+    return (early - half * decay_m) / (early - late)
+
+
+@kernel
+def predicted_reward(ledger: Ledger, i: int, tau: int, carry: float) -> float:
+    """Return 1 - mu_i(m) by the fit to the first `tau` rewards (tau - 1 if tau is odd)."""
+    first, second = half_means(ledger, i, tau // 2)
+    return first + (second - first) * carry
 
 
 @kernel
@@ -101,10 +109,10 @@ def confidence_width(self: Numbers, tau: int) -> float:
 @kernel
 def predict_racing(self: Numbers, ledger: Ledger, tau: int, m: int) -> int:
     """Rate the racing arms by their predicted reward at m pulls; return the best one's place."""
-    best, decay_m = 0, decay(self, m)
+    best, carry = 0, carried(self, tau, decay(self, m))
     for place in range(ledger.cursor[RACERS]):
         i = ledger.racing[place]
-        ledger.rating[i] = predicted_reward(self, ledger, i, tau, decay_m)
+        ledger.rating[i] = predicted_reward(ledger, i, tau, carry)
         if ledger.rating[i] > ledger.rating[ledger.racing[best]]:
             best = place
     return best
@@ -134,8 +142,8 @@ def final_reward(self: Numbers, ledger: Ledger, i: int, m: int) -> float:
     """Return the predicted reward at m pulls; the mean until two sweeps are complete."""
     tau = min(ledger.cursor[SWEEPS], self.longest)
     if tau < 2:
-        return ledger.S[i][ledger.n[i]] / ledger.n[i]
-    return predicted_reward(self, ledger, i, tau, decay(self, m))
+        return mean_of_first(ledger, i, ledger.n[i])
+    return predicted_reward(ledger, i, tau, carried(self, tau, decay(self, m)))
 
 
 @dataclass(frozen=True)
@@ -203,6 +211,7 @@ class RestSure(PowerLawPolicy):
     """
 
     name: ClassVar[str] = "rest-sure"
+    memory: ClassVar[Memory] = Memory(BEGINNINGS, arm=("now",))
 
     @kernel
     def after_sweep(self: Any, ledger: Ledger, budget: int, horizon: int) -> None:
@@ -245,16 +254,16 @@ def drop_beaten(self: Numbers, ledger: Ledger, tau: int, m: int, sure: float) ->
     `rating` holds the predicted rewards at m; the best of them cannot be beaten there, so one
     arm always stays.
     """
-    size, decay_tau = ledger.cursor[RACERS], decay(self, tau)
+    size, carry = ledger.cursor[RACERS], carried(self, tau, decay(self, tau))
     for place in range(size):
         i = ledger.racing[place]
-        ledger.memo[i] = predicted_reward(self, ledger, i, tau, decay_tau)
+        ledger.arm[i][NOW] = predicted_reward(ledger, i, tau, carry)
     drop_dominated(ledger, sure)
 
 
 @kernel
 def drop_dominated(ledger: Ledger, sure: float) -> None:
-    """Drop i if for some j both `rating` and `memo` of j are more than `sure` above those of i."""
+    """Drop i if for some j both `rating` and `NOW` of j are more than `sure` above those of i."""
     if is_any_in_reach(ledger, sure):
         sort_best_first(ledger, ledger.cursor[RACERS])
         mark_dominated(ledger, sure)
@@ -263,18 +272,18 @@ def drop_dominated(ledger: Ledger, sure: float) -> None:
 
 @kernel
 def is_any_in_reach(ledger: Ledger, sure: float) -> bool:
-    """Return whether an arm with the best rating and the best memo of all would beat any arm.
+    """Return whether an arm with the best rating and the best `NOW` of all would beat any arm.
 
     If it would not, no arm does, and none has to be sorted: most sweeps end here.
     """
-    top_rating = top_memo = -inf
+    top_rating = top_now = -inf
     for place in range(ledger.cursor[RACERS]):
         i = ledger.racing[place]
         top_rating = max(top_rating, ledger.rating[i])
-        top_memo = max(top_memo, ledger.memo[i])
+        top_now = max(top_now, ledger.arm[i][NOW])
     for place in range(ledger.cursor[RACERS]):
         i = ledger.racing[place]
-        if top_rating - ledger.rating[i] > sure and top_memo - ledger.memo[i] > sure:
+        if top_rating - ledger.rating[i] > sure and top_now - ledger.arm[i][NOW] > sure:
             return True
     return False
 
@@ -284,13 +293,13 @@ def mark_dominated(ledger: Ledger, sure: float) -> None:
     """Compare all pairs in one walk over `work`, which has the racing arms, best rated first.
 
     The arms whose rating beats an arm's come before it, and they beat the ratings of all arms that
-    follow: the highest `memo` among them is all that has to be kept.
+    follow: the highest `NOW` among them is all that has to be kept.
     """
-    ahead, top_memo = 0, -inf
+    ahead, top_now = 0, -inf
     for place in range(ledger.cursor[RACERS]):
         i = ledger.work[place]
         while ledger.rating[ledger.work[ahead]] - ledger.rating[i] > sure:
-            top_memo = max(top_memo, ledger.memo[ledger.work[ahead]])
+            top_now = max(top_now, ledger.arm[ledger.work[ahead]][NOW])
             ahead += 1
-        if top_memo - ledger.memo[i] > sure:
+        if top_now - ledger.arm[i][NOW] > sure:
             ledger.out[i] = ledger.cursor[PULLS]

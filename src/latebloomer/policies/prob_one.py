@@ -1,16 +1,18 @@
 """Prob-1, or P1 [AbbasiYadkori18], made for rewards that an adversary chooses."""
 
 from dataclasses import dataclass
+from math import inf
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from latebloomer.core.kernel import kernel
-from latebloomer.core.ledger import ANY, OVER, PULLS, Floats, Ledger, remember_nothing
-from latebloomer.core.random import POLICY_STREAM, uniform
+from latebloomer.core.ledger import ANY, OVER, PULLS, Floats, Ledger
+from latebloomer.core.random import POLICY_STREAM, SHUFFLE_STREAM, uniform
+from latebloomer.core.run_memory import NOTHING, Memory
 from latebloomer.policies.base import Policy
 
-SHUFFLE_STREAM = POLICY_STREAM - 1  # the first ranking is drawn here, the pulls in POLICY_STREAM
+PROBABILITY, PLACE = range(2)  # cells of `Ledger.arm`; places from 1 on, 0 for an arm that joined
 
 
 class Numbers(NamedTuple):
@@ -28,13 +30,13 @@ class ProbOne(Policy):
     tie stay in the order they had, which at the start is a seeded random one. The recommendation
     is the largest :math:`G`.
 
-    In the ledger, `rating` is G, `memo` the probability of an arm's latest draw, and `work` the
-    ranking (K arms, best first) followed by each arm's place in it.
+    In the ledger, `rating` is G and `work` the ranking, best first; an arm's cells are the
+    probability of its latest draw and its place in the ranking.
     """
 
     name: ClassVar[str] = "prob-1"
     cites: ClassVar[tuple[str, ...]] = ("AbbasiYadkori18",)
-    remember = staticmethod(remember_nothing)
+    memory: ClassVar[Memory] = Memory(NOTHING, arm=("probability", "place"))
 
     def levels(self, arms: int, budget: int, horizon: int) -> list[tuple[int, int]]:
         return [(ANY, horizon)]
@@ -49,26 +51,33 @@ class ProbOne(Policy):
             shuffle(ledger, seed, run)
         i, probability = draw(self, ledger, horizon, uniform(seed, run, POLICY_STREAM, pulls))
         if i != OVER:
-            ledger.memo[i] = probability
+            ledger.arm[i][PROBABILITY] = probability
         return i
 
     def pick_batch(
-        self, rule: Any, ledger: Ledger, held: list[int], count: int, game: Any
+        self, settings: Any, ledger: Ledger, held: list[int], count: int, game: Any
     ) -> list[int]:
         """Return `count` draws from the current ranking, each arm once, by different runs."""
         drawn, pulls = list(held), ledger.cursor[PULLS]
         for ahead in range(len(held), count):
             u = uniform(game.seed, ahead, POLICY_STREAM, pulls)
-            i, probability = draw(rule, ledger, game.horizon, u)
+            i, probability = draw(settings, ledger, game.horizon, u)
             if i not in drawn:
-                ledger.memo[i] = probability
+                ledger.arm[i][PROBABILITY] = probability
                 drawn.append(i)
         return drawn
+
+    def after_replan(self, ledger: Ledger) -> None:
+        """Rank the arms that are left as before, and those that joined last."""
+        arms = range(len(ledger.n))
+        ranked = sorted(arms, key=lambda i: ledger.arm[i][PLACE] or inf)
+        for place, i in enumerate(ranked):
+            ledger.work[place], ledger.arm[i][PLACE] = i, 1.0 + place
 
     @kernel
     def update_rating(self, ledger: Ledger, i: int, horizon: int) -> None:
         before = ledger.rating[i] if ledger.n[i] > 1 else 0.0
-        ledger.rating[i] = before + ledger.last[i] / ledger.memo[i]
+        ledger.rating[i] = before + ledger.last[i] / ledger.arm[i][PROBABILITY]
         settle(ledger, i)
 
 
@@ -85,7 +94,7 @@ def shuffle(ledger: Ledger, seed: int, run: int) -> None:
         ledger.work[last] = ledger.work[place]
         ledger.work[place] = i
     for place in range(arms):
-        ledger.work[arms + ledger.work[place]] = place
+        ledger.arm[ledger.work[place]][PLACE] = 1.0 + place
 
 
 @kernel
@@ -115,7 +124,7 @@ def draw(self: Numbers, ledger: Ledger, horizon: int, u: float) -> tuple[int, fl
 def settle(ledger: Ledger, i: int) -> None:
     """Move arm i to its place in the ranking after its G has changed."""
     arms = len(ledger.n)
-    place, g = ledger.work[arms + i], ledger.rating[i]
+    place, g = int(ledger.arm[i][PLACE]) - 1, ledger.rating[i]
     while place > 0 and ledger.rating[ledger.work[place - 1]] < g:
         hand_over(ledger, place - 1, place)
         place -= 1
@@ -123,7 +132,7 @@ def settle(ledger: Ledger, i: int) -> None:
         hand_over(ledger, place + 1, place)
         place += 1
     ledger.work[place] = i
-    ledger.work[arms + i] = place
+    ledger.arm[i][PLACE] = 1.0 + place
 
 
 @kernel
@@ -131,4 +140,4 @@ def hand_over(ledger: Ledger, source: int, target: int) -> None:
     """Move the arm at one place of the ranking to the neighboring one."""
     j = ledger.work[source]
     ledger.work[target] = j
-    ledger.work[len(ledger.n) + j] = target
+    ledger.arm[j][PLACE] = 1.0 + target

@@ -39,6 +39,7 @@ POLICIES = {
     "i-epoch": "related.tuner_rules.IEpoch",
     "rising-bandits": "related.tuner_rules.RisingBandits",
     "max-ucb": "related.tuner_rules.MaxUCB",
+    "r-ed-ucb": "related.rested_ucb.RestedUCB",
     "ptrr": "related.power_thresholds.PTRR",
     "hybrid": "related.power_thresholds.Hybrid",
 }
@@ -138,9 +139,15 @@ def make_policy(text: str | Policy) -> Policy:
             "choose_policy(arms, budget, horizon) to get it."
         )
     if name not in REGISTRY:
-        raise unknown("policy", name, [*REGISTRY, AUTO])
+        in_full = {known: home.rpartition(".")[2] for known, home in POLICIES.items()}
+        raise unknown("policy", name, [*REGISTRY, AUTO], in_full)
     cls = REGISTRY[name]
-    return cls(**dict(_setting(cls, part) for part in tail.split(",") if part))
+    return cls(**settings_in(cls, tail))
+
+
+def settings_in(cls: type[Policy], text: str) -> dict[str, Any]:
+    """Return the settings of a policy's class that a text has, as in "window=0.5,delta=0.1"."""
+    return dict(_setting(cls, part) for part in text.split(",") if part)
 
 
 def _setting(cls: type[Policy], part: str) -> tuple[str, Any]:
@@ -196,8 +203,8 @@ def choose_policy(arms: int, budget: int, horizon: int) -> Policy:
     """Return the policy that "auto" stands for, given K arms, T pulls and horizon H.
 
     That is Foresight: on recorded curves it equals Adaptive Rejects, which has the lowest mean
-    rank loss of the twelve policies in docs/which-policy.md at every budget from one to eight full
-    trainings, and on smooth curves it keeps late bloomers that the other drops. How steep its plan
+    rank loss of the policies in docs/choose-a-policy.md on five public sets of curves, and on
+    smooth curves it keeps late bloomers that the other drops. How steep its plan
     is follows from K, T and H. It has no bound on its error; for a bound, use `policy="r-sr"`.
 
     Parameters
@@ -265,9 +272,12 @@ def label_of(policy: Policy) -> str:
 
 
 def _text(value: Any) -> str:
-    """Return a setting as text: equal numbers give equal text, a tuple has slashes for commas."""
-    if isinstance(value, tuple | list):
-        return "/".join(map(_text, value))
+    """Return a setting as text: equal numbers give equal text, a tuple has slashes for commas.
+
+    Numbers in a tuple have four digits.
+    """
+    if isinstance(value, tuple | list):  # one number per arm: 17 digits of each are hard to read
+        return "/".join(f"{one:.4g}" if isinstance(one, float) else _text(one) for one in value)
     if isinstance(value, float):
         return str(int(value)) if abs(value) < 1e15 and value == int(value) else repr(float(value))
     return str(value)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from latebloomer.core.moves import phase_lengths
+from latebloomer.core.phases import phase_lengths
 from latebloomer.policies.base import budget_for_window, check_choice, check_window
 from latebloomer.policies.window_ratings import ByWindow
 

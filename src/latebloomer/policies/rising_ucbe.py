@@ -5,23 +5,19 @@ from dataclasses import dataclass
 from math import sqrt
 from typing import Any, ClassVar, NamedTuple
 
-from latebloomer.core.estimators import (
-    exploration_bonus,
-    first_full,
-    newest_bend,
-    projected_mean,
-    recent_mean,
-    window_length,
-)
+from latebloomer.core.formulas import exploration_bonus, first_full, window_length
+from latebloomer.core.history import newest_bend, projected_mean, recent_mean
 from latebloomer.core.kernel import kernel
-from latebloomer.core.ledger import ANY, PULLS, STALE, Ledger, best_open, remember_levels
+from latebloomer.core.ledger import ANY, PULLS, STALE, Ledger
+from latebloomer.core.ranking import best_open
+from latebloomer.core.run_memory import TOTAL, WINDOW, Memory
 from latebloomer.core.statistics import noise_variance
 from latebloomer.errors import SettingError, need_in, require
 from latebloomer.policies.base import Policy, check_choice, check_window
 from latebloomer.theory.rising_ucbe_bounds import theory_exploration
 
 BY = ("estimate", "bound", "pulls")  # what `recommend` may be; the kernel knows it by its place
-SQUARES, COUNT, SIGMA, REFRESH = 0, 1, 2, 3  # cells of Ledger.pool
+SQUARES, COUNT, SIGMA, REFRESH = range(4)  # cells of `Ledger.run`
 
 
 class Numbers(NamedTuple):
@@ -82,6 +78,7 @@ class RisingUCBE(Policy):
     name: ClassVar[str] = "r-ucbe"
     picks_by_rating: ClassVar[bool] = True
     cites: ClassVar[tuple[str, ...]] = ("Mussi24",)
+    memory: ClassVar[Memory] = Memory(WINDOW, run=("squares", "count", "sigma", "refresh"))
     _examples = (
         {},
         {"exploration": 2.0, "noise": 0.02},
@@ -118,8 +115,11 @@ class RisingUCBE(Policy):
         noise = -1.0 if self.noise is None else float(self.noise)
         return Numbers(float(a), noise, float(self.window), BY.index(self.recommend))
 
-    def running_window(self) -> tuple[float, bool]:
-        return self.window, self.noise is None
+    def rated_share(self) -> float:
+        return self.window
+
+    def reads_bends(self) -> bool:
+        return self.noise is None
 
     @kernel
     def update_rating(self: Numbers, ledger: Ledger, i: int, horizon: int) -> None:  # type: ignore[misc]
@@ -132,7 +132,7 @@ class RisingUCBE(Policy):
     def pick(self: Any, ledger: Ledger, pulled: int, horizon: int, seed: int, run: int) -> int:
         if pulled == ANY and self.noise < 0:  # the warm-up has ended, or the pulls have doubled
             for i in range(len(ledger.n)):
-                ledger.rating[i] = upper_bound(self, ledger, i, ledger.pool[SIGMA], horizon)
+                ledger.rating[i] = upper_bound(self, ledger, i, ledger.run[SIGMA], horizon)
         return best_open(ledger, pulled, horizon)
 
     @kernel
@@ -140,7 +140,7 @@ class RisingUCBE(Policy):
         if self.by == 2:
             return 1.0 * ledger.n[i]
         if self.by == 1:
-            noise = self.noise if self.noise >= 0 else ledger.pool[SIGMA]
+            noise = self.noise if self.noise >= 0 else ledger.run[SIGMA]
             return upper_bound(self, ledger, i, noise, horizon)
         return upper_bound(self, ledger, i, 0.0, horizon)
 
@@ -159,16 +159,16 @@ def upper_bound(self: Numbers, ledger: Ledger, i: int, noise: float, horizon: in
 @kernel
 def watch_noise(ledger: Ledger, i: int) -> float:
     """Return the noise level after arm i's latest reward; renew all bounds at each doubling."""
-    pool, pulls = ledger.pool, ledger.cursor[PULLS]
+    cells, pulls = ledger.run, ledger.cursor[PULLS]
     if ledger.n[i] >= 3 and ledger.repeats_scores[i] == 0:
         bend = newest_bend(ledger, i)
-        pool[SQUARES] += bend * bend
-        pool[COUNT] += 1.0
-        pool[SIGMA] = sqrt(noise_variance(pool[SQUARES], pool[COUNT]))
-    if pulls >= pool[REFRESH]:
-        pool[REFRESH] = 2.0 * pulls
+        cells[SQUARES] += bend * bend
+        cells[COUNT] += 1.0
+        cells[SIGMA] = sqrt(noise_variance(cells[SQUARES], cells[COUNT]))
+    if pulls >= cells[REFRESH]:
+        cells[REFRESH] = 2.0 * pulls
         ledger.cursor[STALE] = 1
-    return pool[SIGMA]
+    return cells[SIGMA]
 
 
 class UCBENumbers(NamedTuple):
@@ -206,7 +206,7 @@ class UCBE(Policy):
     name: ClassVar[str] = "ucb-e"
     picks_by_rating: ClassVar[bool] = True
     cites: ClassVar[tuple[str, ...]] = ("Audibert10",)
-    remember = staticmethod(remember_levels)
+    memory: ClassVar[Memory] = Memory(TOTAL)
     _examples = ({"exploration": 0.5},)
 
     def __post_init__(self) -> None:
@@ -229,9 +229,6 @@ class UCBE(Policy):
                 "the prescribed exploration is 25 (T - K) / (36 H_1), and H_1 follows from gaps."
             )
         return UCBENumbers(25 * (budget - arms) / (36 * sum(gap**-2 for gap in behind)))
-
-    def running_window(self) -> tuple[float, bool]:
-        return 0.0, False
 
     @kernel
     def rating(self: UCBENumbers, ledger: Ledger, i: int, horizon: int) -> float:  # type: ignore[misc]

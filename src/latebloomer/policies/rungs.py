@@ -6,13 +6,16 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from latebloomer.core import ledger as ledgers
+from latebloomer.core.history import reward_at
 from latebloomer.core.kernel import kernel
 from latebloomer.core.ledger import ANY, OVER, RACERS, Ints, Ledger
+from latebloomer.core.run_memory import NOTHING, REWARDS, Memory
 from latebloomer.errors import need_whole
 from latebloomer.policies.base import Policy, last_that, open_arms
 
-RUNNING, STOPPED = 0.0, 1.0  # in `Ledger.memo`
+STATE = 0  # cell of `Ledger.arm` of ASHA:
+RUNNING, STOPPED = 0.0, 1.0
+RUNG = 0  # cell of `Ledger.arm` of Hyperband: the rung that an arm has reached or is trained to
 
 
 @dataclass(frozen=True)
@@ -20,11 +23,12 @@ class ASHA(Policy):
     r"""Train one arm after the other; stop each at the first rung where it is not among the best.
 
     The comparator in common use: asynchronous Successive Halving (Li et al., MLSys 2020) in its
-    stopping form, on one worker, arms arriving in index order. Rungs are at g, g eta, g eta^2, ...
-    pulls below the horizon (g = `grace`). An arm continues past a rung if, of the s arms that have
-    reached it so far including this one, fewer than :math:`\max(1, \lfloor s/\eta \rfloor)` did
-    better there (the synchronous form is [Jamieson16]). A stopped arm is never considered again.
-    The recommendation is the best latest value. The defaults are Ray Tune's and Optuna's.
+    stopping form, on one worker, arms arriving in index order (a simulation draws an order for
+    each run). Rungs are at g, g eta, g eta^2, ... pulls below the horizon (g = `grace`). An arm
+    continues past a rung if, of the s arms that have reached it so far including this one, fewer
+    than :math:`\max(1, \lfloor s/\eta \rfloor)` did better there (the synchronous form is
+    [Jamieson16]). A stopped arm is never considered again. The recommendation is the best latest
+    value. The defaults are Ray Tune's and Optuna's.
 
     ASHA is not made for a fixed budget: the first arm is always trained to the horizon, a small
     budget ends before all arms were tried, and a large one is not used up. Several pulls at the
@@ -50,8 +54,9 @@ class ASHA(Policy):
     workers: int = 1
 
     name: ClassVar[str] = "asha"
+    treats_arms_in_order: ClassVar[bool] = True
     cites: ClassVar[tuple[str, ...]] = ("Li20",)
-    remember = staticmethod(ledgers.remember_rewards)
+    memory: ClassVar[Memory] = Memory(REWARDS, arm=("state",), kept=("state",))
     _examples = ({}, {"eta": 2, "grace": 2, "workers": 3})
 
     def __post_init__(self) -> None:
@@ -67,14 +72,14 @@ class ASHA(Policy):
         n = ledger.n[i]
         ledger.rating[i] = ledger.last[i]
         if n < horizon and is_rung(n, self.grace, self.eta) and beaten(ledger, i, n, self.eta):
-            ledger.memo[i] = STOPPED
+            ledger.arm[i][STATE] = STOPPED
 
     @kernel
     def pick(self, ledger: Ledger, pulled: int, horizon: int, seed: int, run: int) -> int:
         running, behind, fresh = 0, OVER, OVER
         for place in range(ledger.cursor[RACERS]):
             i = ledger.racing[place]
-            if ledger.memo[i] == RUNNING and ledger.n[i] < horizon:
+            if ledger.arm[i][STATE] == RUNNING and ledger.n[i] < horizon:
                 if ledger.n[i] == 0:
                     fresh = i if fresh == OVER else fresh
                 else:
@@ -84,10 +89,12 @@ class ASHA(Policy):
         return fresh if fresh != OVER and running < self.workers else behind
 
     def pick_batch(
-        self, rule: Any, ledger: Ledger, held: list[int], count: int, game: Any
+        self, settings: Any, ledger: Ledger, held: list[int], count: int, game: Any
     ) -> list[int]:
         """Return the arms in training first, then arms for the workers that are free."""
-        trainable = [i for i in open_arms(ledger, held, game.horizon) if ledger.memo[i] == RUNNING]
+        trainable = [
+            i for i in open_arms(ledger, held, game.horizon) if ledger.arm[i][STATE] == RUNNING
+        ]
         started = sorted(trainable, key=lambda i: (ledger.n[i] == 0, i))
         return [*held, *started[: count - len(held)]]
 
@@ -112,7 +119,7 @@ def beaten(ledger: Ledger, i: int, n: int, eta: int) -> bool:
     for j in range(len(ledger.n)):
         if ledger.n[j] >= n:
             seen += 1
-            if ledger.Q[j][n] > ledger.Q[i][n]:
+            if reward_at(ledger, j, n) > reward_at(ledger, i, n):
                 better += 1
     return is_cut(better, seen, eta)
 
@@ -173,8 +180,9 @@ class Hyperband(Policy):
     eta: int = 3
 
     name: ClassVar[str] = "hyperband"
+    treats_arms_in_order: ClassVar[bool] = True
     cites: ClassVar[tuple[str, ...]] = ("Li18",)
-    remember = staticmethod(ledgers.remember_nothing)
+    memory: ClassVar[Memory] = Memory(NOTHING, arm=("rung",), kept=("rung",))
 
     def __post_init__(self) -> None:
         need_whole("eta", self.eta, 2, "one in eta learners continues")
@@ -201,8 +209,8 @@ class Hyperband(Policy):
         owner = np.repeat(np.arange(len(brackets)), [bracket.keep[0] for bracket in brackets])
         return Numbers(owner, upto.ravel(), keep.ravel(), width)
 
-    def restricted(self, rule: Numbers, arms: Sequence[int]) -> Numbers:
-        return rule._replace(bracket=[rule.bracket[arm] for arm in arms])
+    def restricted(self, settings: Numbers, arms: Sequence[int]) -> Numbers:
+        return settings._replace(bracket=[settings.bracket[arm] for arm in arms])
 
     @kernel
     def update_rating(self: Any, ledger: Ledger, i: int, horizon: int) -> None:
@@ -218,10 +226,10 @@ class Hyperband(Policy):
         return due
 
     def pick_batch(
-        self, rule: Any, ledger: Ledger, held: list[int], count: int, game: Any
+        self, settings: Any, ledger: Ledger, held: list[int], count: int, game: Any
     ) -> list[int]:
         """Return other arms that have not reached their rung."""
-        others = [i for i in open_arms(ledger, held, game.horizon) if lacking(rule, ledger, i)]
+        others = [i for i in open_arms(ledger, held, game.horizon) if lacking(settings, ledger, i)]
         return [*held, *others[: count - len(held)]]
 
 
@@ -251,13 +259,13 @@ def ladder(sizes: list[int], R: int, eta: int) -> list[Bracket]:
     return found
 
 
-# --- the rule; `Ledger.memo` holds the rung that an arm has reached or is trained to ---
+# --- the rule ---
 
 
 @kernel
 def lacking(self: Numbers, ledger: Ledger, i: int) -> bool:
     """Return whether arm i has not had the pulls of its rung."""
-    return ledger.n[i] < self.upto[self.bracket[i] * self.width + int(ledger.memo[i])]
+    return ledger.n[i] < self.upto[self.bracket[i] * self.width + int(ledger.arm[i][RUNG])]
 
 
 @kernel
@@ -289,7 +297,7 @@ def highest_rung(self: Numbers, ledger: Ledger, b: int) -> int:
     rung = 0
     for i in range(len(ledger.n)):
         if self.bracket[i] == b:
-            rung = max(rung, int(ledger.memo[i]))
+            rung = max(rung, int(ledger.arm[i][RUNG]))
     return rung
 
 
@@ -299,10 +307,10 @@ def promote_best(self: Numbers, ledger: Ledger, b: int, rung: int) -> bool:
     best = OVER
     for place in range(ledger.cursor[RACERS]):
         i = ledger.racing[place]
-        if (self.bracket[i] == b and int(ledger.memo[i]) == rung
+        if (self.bracket[i] == b and int(ledger.arm[i][RUNG]) == rung
                 and (best == OVER or ledger.rating[i] > ledger.rating[best])):  # fmt: skip
             best = i
     if best == OVER:
         return False
-    ledger.memo[best] += 1.0
+    ledger.arm[best][RUNG] += 1.0
     return True

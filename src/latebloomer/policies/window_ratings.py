@@ -6,23 +6,19 @@ The two ratings come first; `RisingSR` uses the second one too.
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
-from latebloomer.core.estimators import recent_mean, window_length
+from latebloomer.core.formulas import window_length
+from latebloomer.core.history import recent_mean
 from latebloomer.core.kernel import kernel
-from latebloomer.core.ledger import Ledger, remember_levels
-from latebloomer.core.moves import phase_lengths
+from latebloomer.core.ledger import Ledger
+from latebloomer.core.phases import phase_lengths
 from latebloomer.policies.base import Policy, check_choice, check_window
 
 
 class ByAllSamples(Policy):
     """A policy that rates arms by the mean of all their rewards."""
 
-    remember = staticmethod(remember_levels)
-
-    def rated_window(self, n: int) -> int:
-        return n
-
-    def running_window(self) -> tuple[float, bool]:
-        return 0.0, False
+    def rated_share(self) -> float:
+        return 1.0
 
     @kernel
     def rating(self, ledger: Ledger, i: int, horizon: int) -> float:
@@ -43,20 +39,13 @@ class ByWindow(Policy):
     """
 
     window: float
-    remember = staticmethod(remember_levels)
 
-    def share(self) -> float:
+    def rated_share(self) -> float:
         """Return the window that the kernels see."""
         return self.window
 
     def settings(self, arms: int, budget: int, horizon: int) -> Numbers:
-        return Numbers(float(self.share()))
-
-    def rated_window(self, n: int) -> int:
-        return max(1, window_length(self.share(), n))
-
-    def running_window(self) -> tuple[float, bool]:
-        return self.share(), False
+        return Numbers(float(self.rated_share()))
 
     @kernel
     def rating(self, ledger: Ledger, i: int, horizon: int) -> float:
@@ -170,7 +159,7 @@ class SuccessiveHalving(ByWindow):
             left = -(-left // 2)
         return [*levels, (1, pulls)]
 
-    def share(self) -> float:
+    def rated_share(self) -> float:
         return self.window if self.judge == "window" else 0.0
 
     def smallest_budget(self, arms: int) -> tuple[int, str]:

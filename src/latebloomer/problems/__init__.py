@@ -21,12 +21,15 @@ from latebloomer.problems.problem_names import (
     paper_b,
     problem,
     random_problem,
+    theorem_4,
 )
 from latebloomer.problems.recorded import imdb, load
+from latebloomer.problems.residuals import Residuals
 
 __all__ = ["AssumptionReport", "Problem", "load"]
 __all__ += ["Curve", "Exponential", "LowerBound", "PaperF", "PiecewiseLinear", "PowerLaw"]
 __all__ += ["SShaped", "Stationary"]
-__all__ += ["Bernoulli", "Gaussian", "Noise", "Noiseless", "StudentT", "Uniform"]
+__all__ += ["Bernoulli", "Gaussian", "Noise", "Noiseless", "Residuals", "StudentT"]
+__all__ += ["Uniform"]
 __all__ += ["FAMILIES", "imdb", "known_problems", "lower_bound", "one_riser", "paper_a", "paper_b"]
-__all__ += ["problem", "random_problem"]
+__all__ += ["problem", "random_problem", "theorem_4"]

@@ -155,9 +155,12 @@ class PiecewiseLinear(Curve):
         finite = all(math.isfinite(value) for knot in self.knots for value in knot)
         rising = len(pulls) > 0 and all(a < b for a, b in pairwise(pulls))
         require(
-            finite and rising, "knots", self.knots, "one or more finite (n, mean) in order of n",
+            finite and rising,
+            "knots",
+            self.knots,
+            "one or more finite (n, mean) in order of n",
             "means are read between neighboring knots",
-        )  # fmt: skip
+        )
 
     def __call__(self, n: npt.ArrayLike) -> Floats:
         pulls, values = zip(*self.knots, strict=True)

@@ -1,24 +1,27 @@
 """What a pull shows besides its mean: kinds of noise, and the kernel that draws rewards.
 
 A reward is a pure function of (seed, run, arm, pull), where pull 0 is an arm's first: whatever
-the policy does, the n-th reward of an arm in a run is the same. Kernels take plain numbers only,
-so a kind of noise is an integer code, a scale and a shape.
+the policy does, the n-th reward of an arm in a run is the same. The kinds of this file are an
+integer code, a scale and a shape, so that one compiled text draws all of them. Other noise has its
+own kernel.
 """
 
+import dataclasses
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 
-from latebloomer.core.kernel import kernel
+from latebloomer.core.kernel import kernel, numbers_read
+from latebloomer.core.kernel_numbers import NumbersOf, numbers_of
 from latebloomer.core.random import UNIFORM as UNIFORM_DOMAIN
 from latebloomer.core.random import block, normal, normals, uniform, unit
-from latebloomer.errors import CurveError, SettingError, require
+from latebloomer.errors import ContractError, CurveError, SettingError, require
 from latebloomer.problems.curves import Floats
 
-GAUSSIAN, BERNOULLI, UNIFORM, STUDENT_T, NOISELESS = range(5)
+GAUSSIAN, BERNOULLI, UNIFORM, STUDENT_T, NOISELESS, OWN = range(6)  # OWN has its own kernel
 Scale: TypeAlias = float | tuple[float, ...]  # one for all arms, or one for each
 
 
@@ -167,7 +170,61 @@ def draw(
 
 
 class Noise(ABC):
-    """A kind of noise: `kind`, `shape` and `scales(arms)` are what `draw` takes."""
+    """What a pull shows besides its mean. A subclass defines `reward`; the rest has defaults.
+
+    A subclass is a frozen dataclass. Its `reward` runs unchanged in plain Python, compiled and on
+    the GPU, as a policy's kernels do.
+    """
+
+    Numbers: ClassVar[Any] = NumbersOf()
+
+    def __init_subclass__(cls, **more: Any) -> None:
+        super().__init_subclass__(**more)
+        cls.Numbers = NumbersOf()
+        if cls.reward is Noise.reward:
+            raise ContractError(
+                f"Class {cls.__name__} does not say how a reward is drawn. Give it the method "
+                "`reward(self, mean, seed, run, arm, pull)` with the decorator @kernel, as "
+                "docs/simulation.md shows. For noise that you have measured, use Residuals."
+            )
+        if not hasattr(cls.reward, "__kernel__"):
+            raise ContractError(
+                f"{cls.__name__}.reward is a plain method. Put @kernel (from "
+                "latebloomer.core.kernel) above it, so that it can be compiled."
+            )
+
+    @abstractmethod
+    @kernel
+    def reward(self, mean: float, seed: int, run: int, arm: int, pull: int) -> float:
+        """Return the reward of an arm's pull `pull` (0 is the first), whose mean is `mean`.
+
+        `self` is the named tuple that `numbers` returns. Random numbers are those of
+        `latebloomer.core.random`: `uniform(seed, run, arm, pull)` or `normal(...)`.
+        """
+        raise NotImplementedError
+
+    def numbers(self, arms: int) -> Any:
+        """Return what `self` is inside `reward`: by default the numeric fields."""
+        return numbers_of(self)
+
+    def level(self, arms: int) -> float | None:
+        """Return the sub-Gaussian level sigma of the noisiest arm; None if none is finite."""
+        return None
+
+    def check(self, means: Floats) -> None:  # noqa: B027 (most kinds can have any mean)
+        """Raise a `CurveError` if the noise cannot have these means."""
+
+
+class KindNumbers(NamedTuple):
+    """What `self` is inside `reward` of the kinds of noise in this file."""
+
+    kind: int
+    scales: Floats
+    shape: float
+
+
+class KnownNoise(Noise):
+    """A kind of noise of this file: `kind`, `shape` and `scales(arms)` are what `draw` takes."""
 
     kind: ClassVar[int]
 
@@ -180,11 +237,15 @@ class Noise(ABC):
     def scales(self, arms: int) -> Floats:
         """Return the scale of each arm."""
 
-    def check(self, means: Floats) -> None:  # noqa: B027 (most kinds can have any mean)
-        """Raise a `CurveError` if the noise cannot have these means."""
+    def numbers(self, arms: int) -> KindNumbers:
+        return KindNumbers(self.kind, self.scales(arms), self.shape)
+
+    @kernel
+    def reward(self: Any, mean: float, seed: int, run: int, arm: int, pull: int) -> float:
+        return draw(self.kind, self.scales[arm], self.shape, mean, seed, run, arm, pull)
 
 
-class SizedNoise(Noise):
+class SizedNoise(KnownNoise):
     """Noise whose size is a setting: one number for all arms, or one for each."""
 
     @property
@@ -232,15 +293,21 @@ class Gaussian(SizedNoise):
     kind: ClassVar[int] = GAUSSIAN
     size = "sd"
 
+    def level(self, arms: int) -> float:
+        return float(self.scales(arms).max())
+
 
 @dataclass(frozen=True)
-class Bernoulli(Noise):
+class Bernoulli(KnownNoise):
     """Rewards 0 and 1; means outside [0, 1] are an error."""
 
     kind: ClassVar[int] = BERNOULLI
 
     def scales(self, arms: int) -> Floats:
         return np.ones(arms)
+
+    def level(self, arms: int) -> float:
+        return 0.5
 
     def check(self, means: Floats) -> None:
         if means.min() < 0 or means.max() > 1:
@@ -264,6 +331,9 @@ class Uniform(SizedNoise):
     kind: ClassVar[int] = UNIFORM
     size = "half_width"
 
+    def level(self, arms: int) -> float:
+        return float(self.scales(arms).max()) / math.sqrt(3)  # sinh(x)/x <= exp(x^2/6)
+
 
 @dataclass(frozen=True)
 class StudentT(SizedNoise):
@@ -286,8 +356,13 @@ class StudentT(SizedNoise):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require(1 < self.df < math.inf, "df", self.df, "above 1 and finite",
-                "the mean of a pull must exist")  # fmt: skip
+        require(
+            1 < self.df < math.inf,
+            "df",
+            self.df,
+            "above 1 and finite",
+            "the mean of a pull must exist",
+        )
 
     @property
     def shape(self) -> float:
@@ -295,7 +370,7 @@ class StudentT(SizedNoise):
 
 
 @dataclass(frozen=True)
-class Noiseless(Noise):
+class Noiseless(KnownNoise):
     """Every pull shows its mean."""
 
     kind: ClassVar[int] = NOISELESS
@@ -303,8 +378,11 @@ class Noiseless(Noise):
     def scales(self, arms: int) -> Floats:
         return np.zeros(arms)
 
+    def level(self, arms: int) -> float:
+        return 0.0
 
-def as_noise(given: Noise | float | tuple[float, ...] | list[float] | None) -> Noise:
+
+def as_noise(given: Any) -> Noise:
     """Return noise unchanged, a number (or one per arm) as Gaussian, None as no noise.
 
     >>> as_noise(0.01), as_noise(None)
@@ -312,4 +390,26 @@ def as_noise(given: Noise | float | tuple[float, ...] | list[float] | None) -> N
     """
     if isinstance(given, Noise):
         return given
-    return Noiseless() if given is None else Gaussian(given)  # type: ignore[arg-type]
+    if isinstance(given, type | str):
+        of = f"{given.__name__}(...)" if isinstance(given, type) else "Gaussian(0.01)"
+        raise SettingError(
+            f"noise={given!r} must be a Noise, for example {of}, a standard deviation, or None."
+        )
+    return Noiseless() if given is None else Gaussian(given)
+
+
+def need_reward(noise: Noise, arms: int) -> None:
+    """Raise a `SettingError` unless rewards of a noise can be drawn on every target."""
+    name = type(noise).__name__
+    if not dataclasses.is_dataclass(noise):
+        raise SettingError(
+            f"noise={noise!r}: class {name} must be a dataclass: put @dataclass(frozen=True) "
+            f"above it. Its numeric fields are what `self` has inside {name}.reward."
+        )
+    numbers = noise.numbers(arms)
+    for missing in sorted(numbers_read(type(noise).reward) - set(dir(numbers))):
+        raise SettingError(
+            f"noise={noise!r}: {name}.reward reads self.{missing}, which is not a numeric field "
+            f"of the class (there are: {', '.join(numbers._fields) or 'none'}). Add the field "
+            f"`{missing}: float`, or let {name}.numbers return a named tuple that has it."
+        )

@@ -1,5 +1,6 @@
 """A problem: arms whose curves are known, and the noise of their rewards."""
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -8,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from latebloomer._util.memory import need_memory
-from latebloomer.core.moves import key
+from latebloomer.core.policy_moves import key
 from latebloomer.errors import ArmError, CurveError, extra, need_whole, require
 from latebloomer.problems.curves import Floats
-from latebloomer.problems.noise import as_noise, draw
+from latebloomer.problems.noise import KnownNoise, as_noise, need_reward
 from latebloomer.theory import complexity
 
 AnyCurve: TypeAlias = Callable[[npt.ArrayLike], npt.ArrayLike]
@@ -29,7 +30,8 @@ class Problem:
     """Arms that rise as they are pulled, known exactly: what a policy is tested on.
 
     `curves` is a table, ``curves[i, n - 1]`` the mean of arm i's n-th pull, or one function of n
-    for each arm (those of `latebloomer.problems.curves`, or any that takes an array of n).
+    for each arm (those of `latebloomer.problems.curves`, or any that takes an array of n and
+    returns the means, or one number for all).
 
     Parameters
     ----------
@@ -67,9 +69,15 @@ class Problem:
         set_field(self, "curves", curves)
         set_field(self, "noise", as_noise(self.noise))
         set_field(self, "names", names)
-        self.noise.scales(self.arms)  # raises an error if the scales do not fit
+        need_reward(self.noise, self.arms)
         if self.length is not None:
             self.noise.check(self.curves)
+        if not isinstance(self.noise, KnownNoise):
+            self._need_finite_reward()
+
+    def _need_finite_reward(self) -> None:
+        reward, name = self.draw(0, 1), f"{type(self.noise).__name__}.reward"
+        require(math.isfinite(reward), name, reward, "a finite number", "policies compare it")
 
     @property
     def arms(self) -> int:
@@ -97,6 +105,11 @@ class Problem:
             for first in range(1, int(budget) + 1, BLOCK):
                 last = min(first + BLOCK - 1, int(budget))
                 yield self._means_of(range(arm, min(arm + each, self.arms)), first, last)
+
+    def rows(self, budget: int) -> Iterator[Floats]:
+        """Yield the same table arm by arm."""
+        for arm in range(self.arms):
+            yield self._means_of(range(arm, arm + 1), 1, int(budget))[0]
 
     def best(self, horizon: int) -> int:
         """Return the arm with the largest mean at pull `horizon`; the lowest among equals."""
@@ -166,8 +179,8 @@ class Problem:
         if not 0 <= arm < self.arms:
             raise ArmError(f"no arm {arm}: there are {self.arms}, from 0 to {self.arms - 1}")
         mean = float(self._means_of(range(self.arms), int(pull), int(pull))[arm, 0])
-        noise, scale = self.noise, float(self.noise.scales(self.arms)[arm])
-        return draw(noise.kind, scale, noise.shape, mean, key(seed), run, arm, pull - 1)
+        draw, numbers = type(self.noise).reward, self.noise.numbers(self.arms)
+        return float(draw(numbers, mean, key(seed), run, arm, int(pull) - 1))
 
     def plot(self, budget: int, ax: Any = None) -> Any:
         """Draw the curves up to `budget`, with the horizons where the best arm changes."""
@@ -213,8 +226,13 @@ class Problem:
         """Raise unless all means up to pull `value` can be looked through."""
         self.need_pulls(name, value)
         most = MOST_MEANS // self.arms
-        require(value <= most, name, value, f"at most {most} for {self.arms} arms",
-                "every mean up to there is computed, and more would take hours")  # fmt: skip
+        require(
+            value <= most,
+            name,
+            value,
+            f"at most {most} for {self.arms} arms",
+            "every mean up to there is computed, and more would take hours",
+        )
 
 
 def need_room_for(arms: int) -> None:
@@ -224,6 +242,8 @@ def need_room_for(arms: int) -> None:
 
 def _evaluate(name: str, curve: AnyCurve, pulls: npt.NDArray[np.int64]) -> Floats:
     means = np.asarray(curve(pulls), dtype=np.float64)
+    if means.ndim == 0:  # lambda n: 0.6
+        means = np.full(pulls.shape, float(means))
     if means.shape != pulls.shape or not np.all(np.isfinite(means)):
         raise CurveError(f"the curve of {name!r} must return one finite mean for each pull count")
     return means

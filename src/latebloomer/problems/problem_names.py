@@ -5,7 +5,8 @@ Next to those of the paper there are the instances behind its lower bound [Mussi
 
 A name, then settings, each after a colon: ``paper-a``, ``paper-a:sigma=0.05``,
 ``imdb:noise=bernoulli``, ``random:exponential:K=10:seed=3``, ``lower-bound:K=9:beta=2:gap=0.1``,
-``one-riser:K=16:T=800``, or a file of recorded curves, ``runs/curves.csv:sigma=0.01``.
+``theorem-4:K=9:beta=2:winner=3``, ``one-riser:K=16:T=800``, or a file of recorded curves,
+``runs/curves.csv:sigma=0.01``.
 
 ``sigma`` (Gaussian noise of that standard deviation) and ``noise`` (``bernoulli`` or ``none``) go
 with every problem; left out, the problem has its own.
@@ -234,16 +235,54 @@ def _make(kind: str, settings: dict[str, Any]) -> Problem:
     return make(**{keys[key]: value for key, value in settings.items()})
 
 
-def _lower_bound(K: int = 9, beta: float = 2.0, gap: float = 0.1) -> Problem:
+def _lower_bound(
+    K: int = 9, beta: float = 2.0, gap: float = 0.1, winner: int | None = None
+) -> Problem:
     need_room_for(K)
-    return lower_bound([gap] * (K - 1), beta)
+    return lower_bound([gap] * (K - 1), beta, winner)
+
+
+def theorem_4(
+    arms: int = 9,
+    beta: float = 2.0,
+    winner: int | None = None,
+    noise: Noise | float | None = None,
+) -> Problem:
+    r"""Return the instance of [Mussi24, Thm 4, proof]: `lower_bound` with gaps k/(4K), k >= 2.
+
+    Parameters
+    ----------
+    arms : int
+        K, the number of arms.
+    beta : float
+        How fast increments fall.
+    winner : int | None
+        Arm that is freed of its cap.
+    noise : Noise | float | None
+        Noise, as in `Problem`.
+
+    Returns
+    -------
+    Problem
+        Problem whose arm 0 is best at large horizons, unless another one wins.
+
+    Examples
+    --------
+    >>> theorem_4(arms=4).means(10**6)[:, -1].round(4)
+    array([0.5   , 0.375 , 0.3125, 0.25  ])
+    """
+    need_whole("K", arms, 2, "a problem needs arms to choose from")
+    need_room_for(arms)
+    found = lower_bound([k / (4 * arms) for k in range(2, arms + 1)], beta, winner, noise)
+    return dataclasses.replace(found, label="theorem-4")
 
 
 NAMED: dict[str, tuple[Callable[..., Problem], dict[str, str]]] = {
     "paper-a": (paper_a, {}),
     "paper-b": (paper_b, {}),
     "imdb": (imdb, {}),
-    "lower-bound": (_lower_bound, {"K": "K", "beta": "beta", "gap": "gap"}),
+    "lower-bound": (_lower_bound, {"K": "K", "beta": "beta", "gap": "gap", "winner": "winner"}),
+    "theorem-4": (theorem_4, {"K": "arms", "beta": "beta", "winner": "winner"}),
     "one-riser": (one_riser, {"K": "arms", "T": "budget"}),
 }
 

@@ -231,7 +231,10 @@ def imdb() -> Problem:
     step. Rewards are the recorded values, as in the paper's Table 2; with `Bernoulli` noise they
     are single outcomes, as a learner trained live would show.
     """
-    advice = f"`latebloomer download imdb FOLDER` fetches it ({IMDB_SOURCE}) into {IMDB_FILE}"
+    advice = (
+        "type `latebloomer download imdb FOLDER`, which fetches it from the authors' repository "
+        f"({IMDB_SOURCE}), and set {DATA}=FOLDER"
+    )
     file = data_path(IMDB_FILE, "the problem 'imdb'", advice)
     found = load(file)
     if digest_of(found.curves) != IMDB_SHA256:
@@ -314,8 +317,10 @@ def download_lcdb(
         package = (fetch or fetch_with_pip)(Path(place))
         found = hashlib.sha256(package.read_bytes()).hexdigest()
         if found != sha256:
-            raise CurveError(f"what came is not {LCDB}: its sha256 is {found}, not {sha256}; "
-                             "nothing was written")  # fmt: skip
+            raise CurveError(
+                f"what came is not {LCDB}: its sha256 is {found}, not {sha256}; "
+                "nothing was written"
+            )
         with tarfile.open(package) as archive:
             table: Any = archive.extractfile(LCDB_TABLE)
             arrays = made_smaller(io.TextIOWrapper(table, encoding="utf-8"))
@@ -328,8 +333,17 @@ def fetch_with_pip(place: Path) -> Path:
 
     wanted = place / "wanted.txt"
     wanted.write_text(f"{LCDB} --hash=sha256:{LCDB_SHA256}\n", encoding="utf-8")
-    words = ["download", "--no-deps", "--require-hashes", "--quiet", "--disable-pip-version-check",
-             "--dest", str(place), "--requirement", str(wanted)]  # fmt: skip
+    words = [
+        "download",
+        "--no-deps",
+        "--require-hashes",
+        "--quiet",
+        "--disable-pip-version-check",
+        "--dest",
+        str(place),
+        "--requirement",
+        str(wanted),
+    ]
     ran = subprocess.run([sys.executable, "-m", "pip", *words], capture_output=True, text=True)
     if ran.returncode != 0:
         said = one_line(ran.stderr.strip().rpartition("\n")[2])

@@ -9,17 +9,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from latebloomer.racing.journal import ERROR, RACES
+from latebloomer.errors import names_arguments
+from latebloomer.racing.journal.journal_file import ERROR, RACES
 
 if TYPE_CHECKING:
     from latebloomer.policies.base import Policy
-    from latebloomer.racing.journal import Place
-    from latebloomer.racing.learner import Given
-    from latebloomer.racing.race_state import Callback
-    from latebloomer.racing.runners.contract import Runner
+    from latebloomer.racing.callbacks import Callback
+    from latebloomer.racing.journal.journal_file import Place
+    from latebloomer.racing.learners.learner import Given
+    from latebloomer.racing.runners.runner import Runner
     from latebloomer.racing.verdict.verdict import Verdict
 
 
+@names_arguments(verbose="progress", n_jobs="runner", random_state="seed", epochs="full_steps")
 def race(
     learners: Mapping[str, Given],
     budget: int | None = None,
@@ -34,13 +36,14 @@ def race(
     if_exists: str = ERROR,
     runner: str | Runner = "local",
     seed: int = 0,
-    progress: bool | str = True,
+    progress: bool = True,
     maximize: bool = True,
     winner_share: float = 0.0,
-    min_pulls: int = 1,
+    min_pulls: int | None = None,
     callbacks: Sequence[Callback] | None = None,
     score_range: tuple[float | None, float | None] | None = None,
     stop: str | None = None,
+    drops: str | None = None,
     watch: bool = False,
 ) -> Verdict:
     """Train learners under one shared budget and return the one to keep.
@@ -89,23 +92,29 @@ def race(
         `LocalRunner(timeout=60, retries=2)`.
     seed : int
         Seed for random policies. Each learner's seed is derived from it and the learner's name.
-    progress : bool | str
-        Whether to show the race and print the verdict. "running" shows the race only.
+    progress : bool
+        Whether to show the race while it runs, on stderr; print the verdict yourself.
     maximize : bool
         Whether higher scores are better. False if scores are losses.
     winner_share : float
         Fraction of the budget, at least 0 and below 1, reserved for training the winner after it
         is selected.
-    min_pulls : int
-        Number of pulls every learner gets before any learner can be dropped.
+    min_pulls : int | None
+        Number of pulls every learner gets before any learner can be dropped. Default: 2 with
+        policy "auto", if the budget has four pulls for each; else the policy decides.
     callbacks : Sequence[Callback] | None
         Functions called as `f(event, view)` with every event. Each event is delivered at least
         once: after a resume, the latest score comes again.
     score_range : tuple[float | None, float | None] | None
         Lowest and highest possible score, e.g. (0, 1) for accuracy; None for an open end.
-        Certificates stay inside it. Default: the `score_range` attribute of the learners.
+        Certificates and all numbers that are shown stay inside it; ranks do not change. Default:
+        the `score_range` attribute of the learners.
     stop : str | None
         "certified" ends the race early, once the winner is certified.
+    drops : str | None
+        Which learner is dropped in a race in seconds with policy "auto": "worst", the one with the
+        lowest estimate, or "waste", the one with the largest gap to the leader times the seconds
+        that it would still cost. Default: "worst".
     watch : bool
         Whether to serve a live page of the race on this machine.
 
@@ -144,15 +153,34 @@ def race(
     ('tortoise', {'hare': 100, 'tortoise': 100}, False)
     """
     from latebloomer.racing import run_race
+    from latebloomer.racing.request import Budget, RaceRequest, Rules, RunOptions
 
-    return run_race.start(
-        learners, journal, if_exists, policy, runner, progress, callbacks, watch,
-        budget, horizon, trainings, full_steps, pulls_per_training, seed,
-        trainings=trainings, seconds=seconds, seed=seed, maximize=maximize, min_pulls=min_pulls,
-        winner_share=winner_share, score_range=score_range, stop=stop,
-    )  # fmt: skip
+    request = RaceRequest(
+        learners=learners,
+        budget=Budget(
+            pulls=budget,
+            trainings=trainings,
+            seconds=seconds,
+            horizon=horizon,
+            full_steps=full_steps,
+            pulls_per_training=pulls_per_training,
+        ),
+        rules=Rules(
+            policy=policy,
+            seed=seed,
+            maximize=maximize,
+            winner_share=winner_share,
+            min_pulls=min_pulls,
+            score_range=score_range,
+            stop=stop,
+            drops=drops,
+        ),
+        options=RunOptions(runner=runner, progress=progress, callbacks=callbacks, watch=watch),
+    )
+    return run_race.start_race(request, journal, if_exists)
 
 
+@names_arguments(verbose="progress", n_jobs="runner")
 def resume(
     journal: Place,
     learners: Mapping[str, Given],
@@ -166,7 +194,7 @@ def resume(
     full_steps: int | Mapping[str, int] | None = None,
     policy: Policy | str | None = None,
     runner: str | Runner | None = None,
-    progress: bool | str = True,
+    progress: bool = True,
     callbacks: Sequence[Callback] | None = None,
     watch: bool = False,
 ) -> Verdict:
@@ -202,7 +230,7 @@ def resume(
         Only needed for a policy that is not part of this library.
     runner : str | Runner | None
         As in `race`; any runner may continue a race. Default: the recorded runner and settings.
-    progress : bool | str
+    progress : bool
         As in `race`.
     callbacks : Sequence[Callback] | None
         As in `race`. They receive the latest score again, then what happens from now on.
@@ -226,12 +254,23 @@ def resume(
         The budget is smaller than before.
     """
     from latebloomer.racing import run_race
+    from latebloomer.racing.request import Budget, ResumeRequest, RunOptions
 
-    return run_race.continue_race(
-        journal, learners, policy, runner, progress, callbacks, watch, add, budget=budget,
-        trainings=trainings, seconds=seconds, horizon=horizon, revive=revive,
-        full_steps=full_steps,
-    )  # fmt: skip
+    request = ResumeRequest(
+        learners=learners,
+        budget=Budget(
+            pulls=budget,
+            trainings=trainings,
+            seconds=seconds,
+            horizon=horizon,
+            full_steps=full_steps,
+        ),
+        add=add,
+        revive=revive,
+        policy=policy,
+        options=RunOptions(runner=runner, progress=progress, callbacks=callbacks, watch=watch),
+    )
+    return run_race.resume_race(journal, request)
 
 
 def read_verdict(journal: Place | None = None, policy: Policy | str | None = None) -> Verdict:

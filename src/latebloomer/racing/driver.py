@@ -1,31 +1,37 @@
-"""The loop of a race: ask the session, order pulls from the runner, write and announce events.
+"""The loop of a race: ask the session, order pulls from the runner, record and announce events.
 
-Whatever happens is an event. It is in the journal before the session receives it, so no decision
-rests on a pull that could be lost, and a pull that was not written is not counted. Then all
-listeners receive it: the time budget, the checkpoint schedule, the display, users' callbacks.
+What a report says is recorded, and then all listeners receive it: the checkpoint schedule, the
+display, users' callbacks. After each report `settle` lets happen what is due: learners that left
+are released, the time sets a new budget, the race ends, or the winner is selected.
 """
 
 import signal
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
-from math import inf
+from contextlib import contextmanager
 from typing import Any, NoReturn
 
-from latebloomer._util.text import reason_of, span_of_time
-from latebloomer.errors import Interrupted, JournalError, LearnerError
-from latebloomer.racing.checkpoints import saved_states
-from latebloomer.racing.journal import files
-from latebloomer.racing.journal.journal import EventLog, near, resume_call
-from latebloomer.racing.learner import Entry
-from latebloomer.racing.progress import Progress, print_aside
-from latebloomer.racing.race_state import Callback, RaceState, RaceView
-from latebloomer.racing.runners.contract import Order, Orders, Report, Runner, RunnerContext
+from latebloomer._util.console import print_aside
+from latebloomer._util.own_process import in_own_process
+from latebloomer._util.text import reason_of, score_text, span_of_time
+from latebloomer.errors import Interrupted, LearnerError
+from latebloomer.racing.callbacks import Callback, RaceView
+from latebloomer.racing.checkpoints import checkpoint_schedule, restored_learners, saved_states
+from latebloomer.racing.displays.display import Display
+from latebloomer.racing.early_stop import EarlyStop
+from latebloomer.racing.journal.event_log import EventLog, resume_call
+from latebloomer.racing.learners.entries import Entry
+from latebloomer.racing.priced_plan import costs_in_words, prices_known
+from latebloomer.racing.race_clock import grace_of
+from latebloomer.racing.race_state import RaceState
+from latebloomer.racing.recorded_race import RecordedRace
+from latebloomer.racing.runners.runner import Order, Orders, Report, Runner, RunnerContext
+from latebloomer.racing.runners.runner_names import runner_to_name
 from latebloomer.racing.settings import Settings
-from latebloomer.racing.stopping import Stopwatch, StopWhenSure, TimeBudget, grace_of
 from latebloomer.session import events
-from latebloomer.session.checked_inputs import set_aside, whole_budget
+from latebloomer.session.checked_inputs import set_aside
 from latebloomer.session.events import Event, PullFailed, Restored, ScoreReported, WarningNoted
+from latebloomer.session.session_state import Stage
 
 MOST_LOSSES = 5  # times that a learner's process may be lost in the same pull
 
@@ -53,6 +59,26 @@ def first_ctrl_c() -> Iterator[list[int]]:
             signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def after_failure(failed: PullFailed, tries: int, retries: int) -> list[events.LearnerLeft]:
+    """Return what follows a pull that failed `tries` times: nothing, or that its learner leaves.
+
+    >>> failed = PullFailed(arm=0, n=3, kind="exception", reason="out of memory")
+    >>> after_failure(failed, tries=1, retries=1)  # it is made again
+    []
+    >>> after_failure(failed, tries=2, retries=1)[0].why
+    'pull 3 failed twice: out of memory'
+    """
+    allowed = max(retries, MOST_LOSSES) if failed.kind == events.LOST else retries
+    again = tries <= allowed and not failed.final
+    if failed.kind == events.INTERRUPTED:
+        again = failed.n > 1
+    if again:
+        return []
+    times = {1: "once", 2: "twice"}.get(tries, f"{tries} times")
+    why = f"pull {failed.n} failed {times}: {failed.reason}"
+    return [events.LearnerLeft(failed.arm, events.FAILED, why)]
+
+
 class Driver:
     """Runs one race to its end, or to the next interruption."""
 
@@ -62,28 +88,30 @@ class Driver:
         journal: EventLog,
         entries: list[Entry],
         runner: Runner,
-        progress: Progress,
+        display: Display,
         callbacks: Sequence[Callback] = (),
     ) -> None:
-        self.race, self.session = race, race.session
-        self.journal, self.entries, self.runner = journal, entries, runner
-        self.progress = progress
+        self.recorded = RecordedRace(race, journal)
+        self.race, self.session, self.clock = race, race.session, self.recorded.clock
+        self.entries, self.runner, self.display = entries, runner, display
+        display.clock = self.clock
         self.states = saved_states.SavedStates(race, journal.path, journal.durability == "full")
-        timed = journal.path is not None or runner.fragile
+        timed = journal.path is not None or runner.can_lose_learners
         every = runner.checkpoint_every
-        self.schedule = saved_states.CheckpointSchedule(every, len(entries), timed)
-        self.view = RaceView(race, lambda: (entry.event for entry in self.journal.read()))
+        self.schedule = checkpoint_schedule.CheckpointSchedule(every, len(entries), timed)
+        self.view = RaceView(race, self.recorded.events)
         self.callbacks = callbacks
         self._broken: set[int] = set()  # callbacks that have failed
-        self.watch = Stopwatch(race.elapsed)
-        self.clock: TimeBudget | None = None
-        self.stopping: StopWhenSure | None = None
-        # Arms that trained in an earlier process and have not been pulled in this one.
-        self._resumed = {i for i, n in enumerate(self.session.pulls) if n}
+        self.early_stop = EarlyStop(race.session)
         self._unreleased = set(range(len(entries)))
         self._late: set[int] = set()  # arms that ran beyond the time of the race
-        self._rescued = False  # whether the journal was lost once
-        self._racers = len(self.session.racing)  # after the latest event
+        self._costs_told = False
+        self._needed = self._needed_now()
+
+    @property
+    def journal(self) -> EventLog:
+        """Where events are written: another file once the first one was lost."""
+        return self.recorded.journal
 
     @property
     def settings(self) -> Settings:
@@ -94,45 +122,32 @@ class Driver:
 
     def start(self) -> None:
         """Let the runner take the learners; the race's time runs from here."""
-        if self._resumed:
+        if self.race.resumed:
             self.states.sweep()
         grace = grace_of(self.settings.seconds)
         self.runner.start(
             RunnerContext(
-                self.entries, self.states, self.session.scores, self.schedule,
-                self._seconds_left, grace, self.progress.mode != "silent",
+                self.entries,
+                self.states,
+                self.session.scores,
+                self.schedule,
+                self.clock.seconds_for_calls,
+                grace,
+                self.display.awaits_pulls,
             )
-        )  # fmt: skip
-        self.watch = self.progress.watch = Stopwatch(self.race.elapsed)
-        self.set_limits()
+        )
+        self.clock.start(self.runner.parallel_pulls)
         self._repeat_latest()
-
-    def set_limits(self) -> None:
-        """Set what ends the race before its plan, by the settings in force."""
-        session, settings = self.session, self.settings
-        self.stopping = StopWhenSure(session, settings) if settings.stop else None
-        if settings.seconds is None:
-            return
-        share = 1.0 if session.winner is not None else 1.0 - settings.winner_share
-        lanes = self.runner.lanes
-        self.clock = TimeBudget(share * settings.seconds, len(self.entries), self.watch, lanes)
-        for arm in session.trainable:
-            if session.pulls_of(arm):
-                self.clock.recall(arm, self.race.pace(arm), session.pulls_of(arm))
-
-    def _seconds_left(self) -> float:
-        """Return the seconds until calls that still run are interrupted."""
-        if self.settings.seconds is None or self.session.over:
-            return inf
-        return self.settings.seconds + grace_of(self.settings.seconds) - self.watch.elapsed
 
     def run(self) -> None:
         """Race until the session is over."""
-        with first_ctrl_c() as pressed, self.progress.shown():
-            self._plan_ahead()
+        self.early_stop = EarlyStop(self.session)  # an extension may have changed the looks
+        with first_ctrl_c() as pressed, self.display.shown():
+            self.settle()
             while not self.session.over and (not self.runner.held or self.runner.busy):
                 for report in self.runner.work(self._orders()):
-                    self._take(report)
+                    if self.take(report):
+                        self.settle()
                     if pressed:
                         self.runner.hold()
                     if type(report) is not ScoreReported and self.session.over:
@@ -140,18 +155,20 @@ class Driver:
             if not self.session.over:
                 self._leave()
         self.race.need_one_learner()
+        self._score_rows(sorted(self._unreleased))
 
     def _repeat_latest(self) -> None:
-        """Give callbacks the latest score again: a kill may have come between it and them."""
-        finished = self.session.over and self.clock is None  # else a callback may reserve the rest
-        if not self.callbacks or not self._resumed or finished:
+        """Give callbacks the latest score again, and what followed from it.
+
+        A kill may have come between it and them.
+        """
+        timed = self.settings.seconds is not None  # then a callback may reserve the rest
+        finished = self.race.verdict is not None and not timed
+        if not self.callbacks or not self.race.resumed or finished:
             return
-        latest: list[Event] = []
-        for event in self.view.events():
-            latest = [event] if type(event) is ScoreReported else [*latest, event]
-        for event in latest:
+        for event in list(self.race.latest):
             if not isinstance(event, events.Created | events.Began | events.Ended):
-                self._call_back(event)
+                self.record(*self._call_back(event))
 
     def _orders(self) -> Orders:
         """Return what may be pulled now."""
@@ -167,92 +184,73 @@ class Driver:
         # A rule that reviews every sweep has phases of one pull: too short to save after each.
         phased = not session.decides_every_pull and not session.policy.decides_after_sweeps()
         wanted = session.ask_phase()
-        return {arm: Order(session.pulls_of(arm), n, phased) for arm, n in wanted.items()}
+        orders = self.clock.pulls_until_review(wanted)
+        return {
+            arm: Order(session.pulls_of(arm), n, phased and n == wanted[arm])
+            for arm, n in orders.items()
+        }
+
+    # --- what happens ---
 
     def record(self, *happened: Event) -> None:
-        """Let events happen: first in the journal, then in the race, then for all listeners."""
-        elapsed = self.watch.elapsed
-        self.journal.append(*happened, elapsed=elapsed)
-        self.race.elapsed = elapsed
-        for event in happened:
-            self.race.apply(event)
-            self.schedule.on_event(event)
-            if self.clock is not None:
-                self.clock.on_event(event)
-        for event in happened:  # when all have happened, as in a replay
-            self.progress.on_event(event)
-            if self.callbacks:
-                self._call_back(event)
-        racers = len(self.session.racing)
-        if racers != self._racers:
-            self._racers = racers
-            self._release_dropped()
-            self.check_journal()
+        """Let events happen, announce them, and record which callbacks failed on them."""
+        while happened:
+            news = (*happened, *self.recorded.record(*happened))
+            for event in happened:
+                self.schedule.on_event(event)
+            # Listeners hear of an event when all of them have happened, as in a replay.
+            happened = tuple(note for event in news for note in self._announce(event))
 
-    def check_journal(self) -> None:
-        """Continue in a new file next to the journal if that was deleted or replaced."""
-        if self._rescued or self.journal.is_in_place():
-            return
-        self._rescued, lost = True, self.journal
-        known: list[Event] = [self.race.created, *self.session.events]
-        with suppress(JournalError):  # else the lost file is still open, and has all of them
-            known = [entry.event for entry in lost.read()]
-        made = self.journal = files.rescue(lost, known)
-        lost.close()
-        self.states.follow(made.path)
-        old, new = near(lost.path or made.path), near(made.path)
-        said = f"the journal {old} was deleted or replaced during the race: all of it is in {new}"
-        self.record(WarningNoted(None, said))
+    def _announce(self, event: Event) -> list[WarningNoted]:
+        """Let the display and the callbacks hear of an event; return what the verdict mentions."""
+        self.display.on_event(event)
+        return self._call_back(event) if self.callbacks else []
 
-    def _call_back(self, event: Event) -> None:
-        """Hand on an event; an exception in a function is a warning, once, not the race's end."""
+    def _call_back(self, event: Event) -> list[WarningNoted]:
+        """Hand on an event; return a warning for each function that failed for the first time."""
         failed: dict[int, str] = {}
-        for place, callback in enumerate(self.callbacks):
-            try:
-                callback(event, self.view)
-            except Exception as error:  # a user's own code
-                name = getattr(callback, "__name__", type(callback).__name__)
-                failed[place] = f"{name} failed on {type(event).__name__} ({reason_of(error)})"
+        with self.runner.aside():  # callbacks draw from the program's own random numbers
+            for place, callback in enumerate(self.callbacks):
+                try:
+                    with in_own_process():
+                        callback(event, self.view)
+                except Exception as error:  # a user's own code
+                    name = getattr(callback, "__name__", type(callback).__name__)
+                    failed[place] = f"{name} failed on {type(event).__name__} ({reason_of(error)})"
+        self.clock.reserved = self.view.reserved
         new, self._broken = failed.keys() - self._broken, self._broken | failed.keys()
-        for place in sorted(new):
-            self.record(WarningNoted(None, f"the callback {failed[place]}; the race went on"))
-        if self.clock is not None:
-            self.clock.reserved = self.view.reserved
-        wanted = self.view.stop_reason is not None and self.session.spent > 0
-        if wanted and not self.session.over:
-            self.record(events.Stopped(str(self.view.stop_reason), final=True))
+        texts = (f"the callback {failed[place]}; the race went on" for place in sorted(new))
+        return [WarningNoted(None, text) for text in texts]
 
-    def _take(self, report: Report) -> None:
-        """Process a report of the runner; most are scores."""
-        if self.clock is not None and not self.session.over:
-            self._note_overrun(report)
+    def take(self, report: Report) -> bool:
+        """Record what a report says; return False if it was for the display alone."""
+        if isinstance(report, events.PullStarted | events.Waiting):
+            self.display.on_event(report)
+            return False
+        self._note_overrun(report)
         if type(report) is ScoreReported:
             if self.session.accepts(report.arm):
-                self._resumed.discard(report.arm)
                 self.record(report)
             else:  # the race was planned again: it does not count, and the learner is ahead
                 self.runner.discard(report.arm)
-        elif isinstance(report, events.PullStarted | events.Waiting):
-            self.progress.on_event(report)
-            return
         elif isinstance(report, PullFailed):
             self._pull_failed(report)
         elif not isinstance(report, events.LearnerLeft) or self.session.accepts(report.arm):
-            if isinstance(report, Restored) and report.arm in self._resumed:
-                together = min(self.runner.lanes, len(self._resumed))
-                self.watch.pause(report.seconds / together)  # it is not the race's time
+            if isinstance(report, Restored) and report.arm in self.race.resumed:
+                together = min(self.runner.parallel_pulls, len(self.race.resumed))
+                self.clock.exclude(report.seconds / together)  # it is not the race's time
             self.record(report)
             if isinstance(report, events.Saved):
                 self.states.drop_older(report)
-        self._plan_ahead()
+        return True
 
     def _note_overrun(self, report: Report) -> None:
         """Note the call that was still running when the time and its grace period were over."""
-        over = -self._seconds_left()
+        over = -self.clock.seconds_for_calls()
         if over <= 0 or not isinstance(report, ScoreReported | PullFailed | Restored):
             return
         arm, built = report.arm, isinstance(report, Restored)
-        if arm not in self._late and not (built and arm in self._resumed):
+        if arm not in self._late and not (built and arm in self.race.resumed):
             self._late.add(arm)
             late = over + grace_of(self.settings.seconds)
             advice = "" if self.runner.interrupts else '. runner="isolated" interrupts such calls'
@@ -260,82 +258,119 @@ class Driver:
             text = f"{what} ended {late:.3g} s after the race's time{advice}"
             self.record(WarningNoted(arm, text))
 
-    def _release_dropped(self) -> None:
-        """Release learners that have left; a larger budget may revive them."""
+    # --- what is due ---
+
+    def settle(self) -> None:
+        """Let everything happen that is due, one event after the other, until nothing is."""
+        self._release()
+        while (event := self._event_due()) is not None:
+            self.record(event)
+            self._release()
+        if not self._costs_told:
+            self._tell_costs()
+
+    def _tell_costs(self) -> None:
+        """Show what learners cost, once each of them has had its second pull."""
+        session = self.session
+        self._costs_told = session.over or session.decides_every_pull
+        if not self._costs_told and session.spent and prices_known(self.race):
+            self._costs_told = True
+            text = costs_in_words(self.race)
+            if text:
+                self.display.say(text)
+
+    def _event_due(self) -> Event | None:
+        """Return the end, the new budget or the winner that is due now; None if nothing is."""
+        session, settings = self.session, self.settings
+        if self.view.stop_reason is not None and session.spent and not session.over:
+            return events.Stopped(str(self.view.stop_reason), final=True)
+        why = self.early_stop.reason(settings, self.race.elapsed)
+        if why is not None:
+            return events.Stopped(why, final=not settings.winner_share)
+        due = self.clock.event_due()
+        if due is None and session.stage is Stage.SELECTING:
+            return self._selection()
+        return due
+
+    def _selection(self) -> events.WinnerSelected:
+        """Return the best: what was reserved of the budget or of the time is its own."""
+        session, settings, naming = self.session, self.settings, self.session.selection
+        budget = self.clock.budget_with_winner(naming.arm)
+        if budget is None:
+            budget = session.budget
+        if settings.budget is not None:  # what was reserved is its own, however early
+            aside = set_aside(settings.budget, settings.winner_share)
+            budget = max(budget, session.spent + aside)
+        estimate = naming.estimates[naming.arm]
+        why = f"selected with estimate {score_text(estimate)}, trained further"
+        return events.WinnerSelected(naming.arm, budget, why)
+
+    def _needed_now(self) -> tuple[int, ...]:
+        """Return the arms whose learners the race needs."""
         winner = self.session.winner
-        needed = set(self.session.racing) if winner is None else {winner}
-        released, self._unreleased = self._unreleased - needed, self._unreleased & needed
-        self._save_for_later(sorted(released))
-        for arm in sorted(released):
+        return self.session.racing if winner is None else (winner,)
+
+    def _release(self) -> None:
+        """Release learners that have left; a larger budget may revive them."""
+        needed = self._needed_now()
+        if needed is self._needed or needed == self._needed:
+            return
+        self._needed = needed
+        released = sorted(self._unreleased.difference(needed))
+        self._unreleased.intersection_update(needed)
+        self._score_rows(released)
+        self._save_for_later(released)
+        for arm in released:
             self.runner.release(arm)
+        self.follow_journal()
+
+    def follow_journal(self) -> None:
+        """Continue in a new file next to the journal if that was deleted or replaced."""
+        warning = self.recorded.move_if_lost()
+        if warning is not None and self.journal.path is not None:
+            self.states.follow(self.journal.path)
+            self.record(warning)
+
+    def _score_rows(self, arms: Sequence[int]) -> None:
+        """Keep how learners score on each validation row, if they say so, as they are now."""
+        known, pulls = self.race.row_sums, self.session.pulls
+        due = [
+            arm
+            for arm in arms
+            if pulls[arm]
+            and not self._has_failed(arm)
+            and (arm not in known or known[arm].n != pulls[arm])
+        ]
+        for report in self.runner.score_rows(due):
+            if not isinstance(report, events.RowsScored) or report.n == pulls[report.arm]:
+                self.take(report)
+
+    def _has_failed(self, arm: int) -> bool:
+        left = self.race.departures.get(arm)
+        return left is not None and left.how == events.FAILED
 
     def _save_for_later(self, arms: Sequence[int]) -> None:
         """Save learners that are not needed now, if that is cheap compared with their training."""
         if self.journal.path is not None:
-            left = self.race.departures
-            self.save([arm for arm in arms if self.schedule.is_worth_keeping(arm)
-                       and (arm not in left or left[arm].how != events.FAILED)])  # fmt: skip
-
-    # --- the time, and the winner ---
-
-    def _plan_ahead(self) -> None:
-        """Set a new time-based budget, end the race, or select the winner, if one is due."""
-        why = None if self.stopping is None else self.stopping.reason(self.race.elapsed)
-        if why is not None:
-            self.record(events.Stopped(why, final=not self.settings.winner_share))
-        if self.clock is not None and self.session.spent:
-            self._keep_time(self.clock)
-        if self.settings.winner_share and self.session.selection_pending:
-            self._select_winner()
-
-    def _keep_time(self, clock: TimeBudget) -> None:
-        session, pulls = self.session, clock.budget(self.session)
-        if pulls is not None and pulls > session.spent:
-            why = f"{clock.left():.3g} s left of {clock.seconds:g}"
-            whole, deciding = pulls, session.deciding_budget
-            if session.winner is None:
-                whole, deciding = whole_budget(pulls, self.settings.winner_share), pulls
-            self.record(events.BudgetReplanned(whole, deciding, why))
-        elif not session.over and clock.out_of_time(session):
-            why = f"{self.watch.elapsed:.3g} s of {clock.seconds:g} are over"
-            self.record(events.Stopped(why))
-
-    def _select_winner(self) -> None:
-        """Select the best: what was reserved of the budget or of the time is its own."""
-        session, naming = self.session, self.session.selection
-        budget = session.budget
-        if self.settings.budget is not None:  # what was reserved is its own, however early
-            aside = set_aside(self.settings.budget, self.settings.winner_share)
-            budget = max(budget, session.spent + aside)
-        if self.clock is not None and self.settings.seconds is not None:
-            self.clock.until(self.settings.seconds)
-            budget = self.clock.forecast(session, [naming.arm])
-        estimate = naming.estimates[naming.arm]
-        why = f"selected with estimate {estimate:.6g}, trained further"
-        self.record(events.WinnerSelected(naming.arm, budget, why))
-        self._release_dropped()
+            self.save(
+                [
+                    arm
+                    for arm in arms
+                    if self.schedule.is_worth_keeping(arm) and not self._has_failed(arm)
+                ]
+            )
 
     # --- failures ---
 
     def _pull_failed(self, failed: PullFailed) -> None:
-        session, arm, n = self.session, failed.arm, failed.n
-        if not session.accepts(arm):  # a pull that is not requested any more has not failed
+        arm, n = failed.arm, failed.n
+        if not self.session.accepts(arm):  # a pull that is not requested any more has not failed
             self.runner.discard(arm)
             return
-        if failed.kind == "restore" and arm in self._resumed:
+        if failed.kind == "restore" and arm in self.race.resumed:
             self._cannot_restore(arm, failed.reason, failed.details)
-        lost = failed.kind == "lost"
-        tries = self.race.tries[arm, n, lost] + 1
-        allowed = max(self.runner.retries, MOST_LOSSES) if lost else self.runner.retries
-        again = tries <= allowed and not failed.final
-        if failed.kind == events.INTERRUPTED:
-            again = n > 1
-        if again:
-            self.record(failed)
-        else:
-            times = "once" if tries == 1 else "twice" if tries == 2 else f"{tries} times"
-            why = f"pull {n} failed {times}: {failed.reason}"
-            self.record(failed, events.LearnerLeft(arm, events.FAILED, why))
+        tries = self.race.tries[arm, n, failed.kind == events.LOST] + 1
+        self.record(failed, *after_failure(failed, tries, self.runner.retries))
         self.runner.discard(arm)
 
     def _cannot_restore(self, arm: int, reason: str, details: str) -> NoReturn:
@@ -358,8 +393,8 @@ class Driver:
             n = session.pulls_of(arm)
             saved = states.available(arm, n)
             away += not saved and states.newest(arm, n) is not None
-            saved = saved or (states.model(arm, n) if over else None)
-            missing = n - (saved.n if saved else 0)
+            kept = saved or (states.model(arm, n) if over else None)
+            missing = n - (kept.n if kept else 0)
             pulls, time = pulls + missing, time + missing * race.seconds[arm] / max(1, n)
         if not pulls:
             return "Every learner is restored from its checkpoint."
@@ -373,14 +408,15 @@ class Driver:
         """Save learners that have trained since their last checkpoint, if live and savable."""
         behind = {arm: self.session.pulls_of(arm) for arm in arms if self.schedule.is_behind(arm)}
         for report in self.runner.save(behind):
-            self._take(report)
+            self.take(report)
 
     def _leave(self) -> None:
         self.save(self.session.racing)
         text = f"Stopped after pull {self.session.spent} of {self.session.budget}"
         if self.journal.path is None:
             raise Interrupted(text, None, "; the race had no journal, so it cannot be resumed")
-        call = resume_call(self.journal.path)
+        named = runner_to_name(self.settings.runner, self.journal.path)
+        call = resume_call(self.journal.path, named)
         raise Interrupted(text, str(self.journal.path), f"; continue with {call}")
 
     def winner(self) -> Any:
@@ -390,9 +426,9 @@ class Driver:
         """
         arm = self.session.best_arm
         pulls = self.session.pulls_of(arm)
-        kept = self.states.model(arm, pulls) if arm in self._resumed else None
+        kept = self.states.model(arm, pulls) if arm in self.race.resumed else None
         if kept is not None:  # what the winner, a generator, yielded in an earlier process
-            learner, wrong = saved_states.fetch_model(self.states.storage, kept)
+            learner, wrong = restored_learners.fetch_model(self.states.storage, kept)
             if not wrong:
                 return learner
             self.record(WarningNoted(arm, wrong))
@@ -404,10 +440,10 @@ class Driver:
             self.record(WarningNoted(arm, f"it could not be restored for the verdict ({error})"))
             return None
         for report in reports:
-            self._take(report)
+            self.take(report)
         if self.journal.path is not None:
             self.save([arm])
-            model = saved_states.keep_model(self.states.storage, arm, pulls, learner)
+            model = restored_learners.keep_model(self.states.storage, arm, pulls, learner)
             if model is not None:
                 self.record(model)
                 self.states.drop_older(model)

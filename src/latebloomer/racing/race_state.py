@@ -1,25 +1,44 @@
 """What is known of a race: the fold of its journal."""
 
-from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Iterable
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from operator import attrgetter
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple
 
 from latebloomer import errors
-from latebloomer._util.text import brief, reason_of, span_of_time
+from latebloomer._util.text import reason_of, span_of_time
 from latebloomer.policies.base import Policy
-from latebloomer.racing.checkpoints.storage import model_place, place_of
-from latebloomer.racing.journal.journal import Entry
-from latebloomer.racing.learner import Share
+from latebloomer.racing.journal.schema import Entry
+from latebloomer.racing.learners.learner import Share
+from latebloomer.racing.pull_times import PullTimes
 from latebloomer.racing.settings import Settings
-from latebloomer.racing.stopping import NEWEST, PROVISIONAL
 from latebloomer.session import events
+from latebloomer.session.arm_views import SETTINGS, LearnerView
 from latebloomer.session.checked_inputs import set_aside, whole_budget
-from latebloomer.session.learner_view import LearnerView
 from latebloomer.session.session import Session
 
+PROVISIONAL = 1000  # pulls per arm of a time-based race, until the first sweep has been measured
 MANY_CRASHES = 3  # processes lost in the same pull after which a warning names the learner
+
+
+class BestScore(NamedTuple):
+    """The best score of a learner so far, and when it was reported first."""
+
+    score: float
+    n: int  # pulls of the learner
+    steps: int  # its own, where pulls are shares of its training
+
+
+class LatestPlan(NamedTuple):
+    """When the budget was last set."""
+
+    elapsed: float  # seconds of the race
+    spent: int  # pulls of all arms
+    phase: int  # number of the phase
+    final: bool  # whether the race was over already, or was stopped
+
+
+SETS_BUDGET = events.BudgetReplanned | events.WinnerSelected | events.Stopped
 
 
 class RaceState:
@@ -35,10 +54,10 @@ class RaceState:
         self.session = fresh_session(self.settings, created.names)
         self.shares = self.settings.shares  # of a full training that each learner's pull is
         arms = len(self.names)
-        self.seconds = [0.0] * arms  # of training, in counted pulls
+        self.times = PullTimes(arms)
+        self.planned: LatestPlan | None = None  # since the start, or since the extension
         self.steps = [0] * arms  # of the learners' own, where pulls are shares of their training
-        self._newest = [deque[float](maxlen=NEWEST) for _ in range(arms)]
-        self.longest_pull = 0.0
+        self.bests: dict[int, BestScore] = {}  # by arm
         self.building_seconds = 0.0  # spent on making learners
         self.failures: list[events.PullFailed] = []
         # How often each pull (arm, n) has failed, and how often its process was lost in it.
@@ -47,10 +66,22 @@ class RaceState:
         # What the verdict mentions, in order.
         self.notes: list[events.WarningNoted | events.LearnerLeft | events.Extended] = []
         self.checkpoints: dict[int, events.Saved] = {}  # of each arm the newest
-        self.models: dict[int, events.Saved] = {}  # what generators yielded: the winner's alone
+        self.models: dict[int, events.ModelKept] = {}  # what generators yielded: the winner's
+        # Of each arm: pulls of which a failed attempt is part of what the learner has trained,
+        # and how many of these its newest checkpoint includes.
+        self._attempts = defaultdict[int, list[int]](list)
+        self._attempts_saved: Counter[int] = Counter()
+        self.details: dict[int, Mapping[str, Any]] = {}  # of each arm, with its latest score
+        self.row_sums: dict[int, events.RowsScored] = {}  # of each arm the newest
+        self.programs: dict[int, events.ProgramStarted] = {}  # of each arm the newest
         self._unsaved: set[int] = set()  # arms that could not be saved
         self.trials: dict[int, events.Assigned] = {}  # of another tool that trains the arms
         self.verdict: events.Decided | None = None
+        # Arms that trained in an earlier process and have not been pulled in this one: restoring
+        # them is not the race's time.
+        self.resumed: set[int] = set()
+        # The latest score, what has happened since, and what followed from each.
+        self.latest: list[events.Event] = []
         self.started: float | None = None  # seconds since 1970
         self.elapsed = 0.0  # seconds of the race so far
         self.trained_until = 0.0  # the same when its newest pull was counted
@@ -66,7 +97,9 @@ class RaceState:
             raise errors.JournalMismatch("The journal does not begin with a race of this library.")
         try:
             race = cls(first.event, policy)
-        except (KeyError, TypeError, AttributeError) as error:  # settings that are none
+        except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+            if isinstance(error, errors.LatebloomerError):
+                raise
             said = f"the settings in the journal were changed ({reason_of(error)})"
             raise errors.JournalError(said) from error
         race.started = first.at
@@ -81,28 +114,57 @@ class RaceState:
                 self.apply(entry.event)
             except errors.JournalError:
                 raise
-            except (errors.LatebloomerError, TypeError, IndexError, ValueError) as error:
+            except (errors.LatebloomerError, TypeError, LookupError, ValueError) as error:
                 raise errors.JournalMismatch(
                     f"Event {entry.number} of the journal does not fit {self.session.policy!r} "
                     f"({error}). It was written by another version of this rule, or has been "
                     "changed: resume with the version that the journal names."
                 ) from error
 
-    def apply(self, event: events.Event) -> None:
-        """Take in what has happened."""
+    def apply(self, event: events.Event) -> Sequence[events.Event]:
+        """Take in what has happened; return what follows from it: arms dropped or revived."""
+        drops = self.session.drops
+        known = len(drops)
         if type(event) is events.ScoreReported:  # most are
-            self.session.tell(event.arm, event.score)
-            arm, seconds = event.arm, event.seconds
-            self.seconds[arm] += seconds
-            self._newest[arm].append(seconds)
-            self.steps[arm] += event.steps or 0
-            self.longest_pull = max(self.longest_pull, seconds)
-            self.trained_until = self.elapsed
-            return
+            self._take_score(event)
+            self.latest = [event]
+        else:
+            self._take_other(event)
+            self.latest.append(event)
+        if len(drops) == known:
+            return ()
+        self.latest += drops[known:]
+        return drops[known:]
+
+    def _take_score(self, event: events.ScoreReported) -> None:
+        self.session.tell(event.arm, event.score)
+        arm = event.arm
+        self.times.add_pull(event, self.session.pulls_of(arm))
+        self.steps[arm] += event.steps or 0
+        best, score = self.bests.get(arm), event.score
+        if best is None or (score > best[0] if self.settings.maximize else score < best[0]):
+            self.bests[arm] = BestScore(score, self.session.pulls_of(arm), self.steps[arm])
+        if self.resumed:
+            self.resumed.discard(arm)
+        self.trained_until = self.elapsed
+        if event.details is not None:
+            self.details[arm] = event.details
+
+    def _take_other(self, event: events.Event) -> None:
+        self._need_arm(event)
+        was_over = isinstance(event, SETS_BUDGET) and self.session.over
+        phase = self.session.phase[0] if isinstance(event, SETS_BUDGET) else 0
         self.session.apply(event)
         if isinstance(event, events.LearnerLeft | events.WarningNoted | events.Extended):
             self.notes.append(event)
         match event:
+            case events.BudgetReplanned() | events.WinnerSelected() | events.Stopped():
+                self.planned = LatestPlan(
+                    self.elapsed,
+                    self.session.spent,
+                    phase,
+                    final=was_over or isinstance(event, events.Stopped),
+                )
             case events.LearnerLeft():
                 self.departures[event.arm] = event
             case events.Joined(full_steps=steps) if steps is not None:
@@ -111,25 +173,28 @@ class RaceState:
             case events.Extended():
                 if event.seconds is not None:
                     self.settings = replace(self.settings, seconds=event.seconds)
-                self.names, self.verdict = self.session.names, None
-                for _ in range(len(self.names) - len(self.seconds)):
-                    self.seconds.append(0.0)
-                    self.steps.append(0)
-                    self._newest.append(deque(maxlen=NEWEST))
-            case events.Restored(n=0):
-                self.building_seconds += event.seconds
+                self.names, self.verdict, self.planned = self.session.names, None, None
+                self.times.admit(len(self.names))
+                self.steps += [0] * (len(self.names) - len(self.steps))
+            case events.Restored():
+                self.building_seconds += event.seconds * (event.n == 0)
+                if event.arm not in self.resumed:
+                    self.times.add_other(event)
             case events.PullFailed():
+                self.times.add_other(event)
                 self.failures.append(event)
-                self.tries[event.arm, event.n, event.kind == "lost"] += 1
+                self.tries[event.arm, event.n, event.kind == events.LOST] += 1
+                if event.kept:
+                    self._attempts[event.arm].append(event.n)
             case events.Saved():
-                # Only if its place is the race's own: a journal may come from anywhere.
-                if event.folder == model_place(event.arm, event.n):
-                    self.models[event.arm] = event
-                elif event.folder == place_of(event.arm, event.n):
-                    self.checkpoints[event.arm] = event
-                else:
-                    said = f"its checkpoint {event.folder!r} is not a place of this race"
-                    raise errors.JournalError(f"the journal has been changed: {said}")
+                self.checkpoints[event.arm] = event
+                self._attempts_saved[event.arm] = len(self._attempts[event.arm])
+            case events.ModelKept():
+                self.models[event.arm] = event
+            case events.RowsScored():
+                self.row_sums[event.arm] = event
+            case events.ProgramStarted():
+                self.programs[event.arm] = event
             case events.SaveFailed() if event.arm not in self._unsaved:  # noted once
                 self._unsaved.add(event.arm)
                 text = f"could not be saved ({event.reason}); the race continues"
@@ -138,6 +203,7 @@ class RaceState:
                 if self._under_way and not self.session.over:  # the process before was lost
                     self._crashes.append((self.session.spent, self.session.ask()))
                 self._under_way = True
+                self.resumed = {i for i, n in enumerate(self.session.pulls) if n}
             case events.Ended():
                 self._under_way = False
             case events.Assigned():
@@ -145,7 +211,34 @@ class RaceState:
             case events.Decided():
                 self.verdict = event
 
+    def _need_arm(self, event: events.Event) -> None:
+        """Raise a `ValueError` if an event is about a learner that is not in the race."""
+        arm = None if isinstance(event, events.Joined) else getattr(event, "arm", None)
+        if arm is not None and not 0 <= arm < len(self.names):
+            raise ValueError(f"there is no arm {arm}")
+
     # --- what is known ---
+
+    def kept_attempts(self, arm: int) -> list[int]:
+        """Return the pulls of which the learner has kept what a failed attempt has trained.
+
+        It is an object, which cannot be built again.
+        """
+        return list(self._attempts[arm])
+
+    def kept_attempts_saved(self, arm: int) -> int:
+        """Return how many of these attempts the newest checkpoint includes."""
+        return self._attempts_saved[arm]
+
+    def progress(self, elapsed: float) -> str:
+        """Return how much of the budget is spent, in the unit in which it was given.
+
+        The second number of pulls of a race in seconds changes with its prices, so it says little.
+        """
+        spent, seconds = self.session.spent, self.settings.seconds
+        if seconds is None:
+            return f"pull {spent:,} of {self.session.budget:,}"
+        return f"{min(elapsed, seconds):.3g} of {seconds:g} s (pull {spent:,})"
 
     def time_left(self, elapsed: float) -> str:
         """Return how long the rest will take, by the pulls so far; empty at the end."""
@@ -170,26 +263,45 @@ class RaceState:
         failures = defaultdict[int, list[str]](list)
         for one in self.failures:
             failures[one.arm].append(f"pull {one.n} failed: {one.reason}")
-        known = dict(self.settings.learner_settings or {})
-        known |= {self.names[arm]: trial.config for arm, trial in self.trials.items()}
         full = self.settings.pulls_per_training
         return [
             replace(
-                view, seconds=self.seconds[view.arm],
+                view,
+                seconds=self.seconds[view.arm],
                 full_pulls=full and (view.pulls if self._finished(view.arm) else full),
                 steps=self.steps[view.arm] if self.shares else None,
-                failures=tuple(failures[view.arm]), settings=known.get(view.name, {}),
-            )
+                **self._best_of(view.arm),
+                failures=tuple(failures[view.arm]),
+                settings=self._settings_of(view.arm),
+                details=self.details.get(view.arm, {}),
+            ).within(*self.settings.score_bounds)
             for view in self.session.standings()
-        ]  # fmt: skip
+        ]
+
+    def _settings_of(self, arm: int) -> Mapping[str, Any]:
+        """Return the settings of what an arm trains: a trial's, or what it says of itself."""
+        if arm in self.trials:
+            return self.trials[arm].config
+        reported = self.details.get(arm, {}).get(SETTINGS)
+        if isinstance(reported, Mapping):
+            return reported
+        return (self.settings.learner_settings or {}).get(self.names[arm], {})
+
+    def _best_of(self, arm: int) -> dict[str, Any]:
+        """Return what a view says of the best score so far."""
+        if arm not in self.bests:
+            return {}
+        score, n, steps = self.bests[arm]
+        steps_of = {"best_steps": steps} if self.shares else {}
+        return {"best_score": score, "best_at": n, **steps_of}
 
     def _finished(self, arm: int) -> bool:
         return self.session.departure(arm) == events.FINISHED
 
-    def pace(self, arm: int) -> float:
-        """Return the seconds per pull, over an arm's latest pulls."""
-        newest = self._newest[arm]
-        return sum(newest) / len(newest) if newest else 0.0
+    @property
+    def seconds(self) -> list[float]:
+        """Seconds of training in counted pulls, by arm."""
+        return self.times.by_arm
 
     @property
     def every_learner_failed(self) -> bool:
@@ -202,7 +314,7 @@ class RaceState:
             return
         failed = [left for left in self.departures.values() if left.how == events.FAILED]
         reasons = "\n".join(f"  {self.names[left.arm]}: {left.why}" for left in failed)
-        error = errors.AllFailed(f"Every learner has failed:\n{reasons}")
+        error = errors.AllFailed(f"Every learner has failed:\n{reasons}").quoting(reasons)
         for details in {f.arm: f.details for f in self.failures if f.details}.values():
             error.add_note(details)
         raise error
@@ -216,10 +328,16 @@ def fresh_session(settings: Settings, names: Iterable[str]) -> Session:
         budget = whole_budget(max(PROVISIONAL * len(arms), 2 * least), share)
     try:
         return Session(
-            settings.policy, arms, budget, settings.horizon, settings.seed,
-            maximize=settings.maximize, winner_share=share, min_pulls=settings.min_pulls,
+            settings.policy,
+            arms,
+            budget,
+            settings.horizon,
+            settings.seed,
+            maximize=settings.maximize,
+            winner_share=share,
+            min_pulls=settings.min_pulls,
             repeats_scores=[name for name, one in settings.shares.items() if one.repeats_scores],
-        )  # fmt: skip
+        )
     except errors.BudgetError as error:
         if share == 0:
             raise
@@ -227,58 +345,3 @@ def fresh_session(settings: Settings, names: Iterable[str]) -> Session:
             f"winner_share={share:g} keeps {set_aside(budget, share)} of budget={budget} for the "
             f"winner, and the rest is too little: {error}"
         ) from None
-
-
-Callback: TypeAlias = Callable[[events.Event, "RaceView"], Any]
-
-
-class RaceView:
-    """A race as it stands, to be read; it can also be stopped, or keep some of its time.
-
-    Parameters
-    ----------
-    race : RaceState
-        The state that is read.
-    events : Callable[[], Iterable[events.Event]]
-        Gives all that has happened, in earlier processes too.
-    """
-
-    stop_reason: str | None = None  # why a callback wants the race to end
-    reserved = 0.0  # seconds of a time budget that a callback keeps for what comes after the race
-
-    def __init__(self, race: RaceState, events: Callable[[], Iterable[events.Event]]) -> None:
-        self._race, self._events = race, events
-
-    id = property(attrgetter("_race.id"), doc="A name that no other race has.")
-    settings = property(attrgetter("_race.settings"), doc="Settings of the race.")
-    names = property(attrgetter("_race.names"), doc="The learners; arm i is the i-th.")
-    spent = property(attrgetter("_race.session.spent"), doc="Pulls so far.")
-    budget = property(attrgetter("_race.session.budget"), doc="Total pulls by the plan in force.")
-    pulls = property(attrgetter("_race.session.pulls"), doc="Pulls so far, per learner.")
-    phase = property(attrgetter("_race.session.phase"), doc="The phase, from 1, and of how many.")
-    elapsed = property(attrgetter("_race.elapsed"), doc="Seconds of the race at the last event.")
-
-    def standings(self) -> list[LearnerView]:
-        """Return all learners: the best, those in the race by their estimate, then the others."""
-        return self._race.learners()
-
-    def events(self) -> list[events.Event]:
-        """Return all events so far, in order, those of earlier processes included."""
-        return list(self._events())
-
-    def reserve(self, seconds: float) -> None:
-        """Keep this much of a time budget for what comes after the race; plan with the rest."""
-        self.reserved = seconds
-
-    def stop(self, reason: str) -> None:
-        """End the race after the running pull; the verdict is by what is known then."""
-        self.stop_reason = str(reason) or "a callback asked for it"
-
-
-def check_callbacks(callbacks: Any) -> list[Callback]:
-    """Return the functions as a list; raise a `SettingError` if they are no functions."""
-    listed = [] if callbacks is None else callbacks
-    if callable(listed) or not (isinstance(listed, Iterable) and all(map(callable, listed))):
-        needed = "a list of functions f(event, view)"
-        raise errors.SettingError(f"callbacks={brief(callbacks)}, but callbacks must be {needed}")
-    return list(listed)

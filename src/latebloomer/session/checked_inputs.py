@@ -9,11 +9,12 @@ import numpy as np
 
 from latebloomer._util.memory import need_memory
 from latebloomer._util.text import brief
-from latebloomer.errors import RewardError, SettingError, need_in, need_whole, require
+from latebloomer.errors import RewardError, SettingError, is_flag, need_in, need_whole, require
 
 LARGEST = 1e100  # squares of larger scores would leave the range of a double
 ARM_BYTES = 500  # memory of an arm before its first pull: its name and its place in each list
 
+MAXIMIZE = "True if higher scores are better, or False if scores are losses"
 ROUNDING = 1e-9  # 0.29 * 100 is a little below 29
 
 
@@ -33,14 +34,28 @@ def arm_names(arms: int | Sequence[str]) -> tuple[str, ...]:
 
 def as_score(score: object, of: str = "") -> float:
     """Return a score as a float; raise a `RewardError` unless it is a real and finite number."""
-    text, value = isinstance(score, str | bytes | bytearray), nan
-    if not text and not isinstance(score, complex | np.complexfloating):  # else NumPy drops a part
+    wrong, value = _kind_of_no_number(score), nan
+    if not wrong:
         with suppress(Exception):  # whatever the value's own code raises
             value = float(score)  # type: ignore[arg-type]
     if not -LARGEST <= value <= LARGEST:
-        needed = f"a finite number between {-LARGEST:g} and {LARGEST:g}{', not text' * text}"
+        needed = f"a finite number between {-LARGEST:g} and {LARGEST:g}"
+        needed += f", not {wrong}" if wrong else ""
         raise RewardError(f"score={brief(score)}{of} must be {needed}. Check the metric.")
     return value
+
+
+def _kind_of_no_number(score: object) -> str:
+    """Return what a value is that `float` would take for a number; empty for all others."""
+    # An array's type, of any library, has a name such as "bool", "torch.bool" or "<U3".
+    array = str(getattr(score, "dtype", ""))
+    if is_flag(score) or array.endswith("bool"):
+        return "True or False"
+    if isinstance(score, str | bytes | bytearray) or array[1:2] in ("U", "S"):
+        return "text"
+    if isinstance(score, complex | np.complexfloating) or "complex" in array:
+        return "complex"  # NumPy would drop a part
+    return "an array of objects" if array == "object" else ""
 
 
 def listed(names: Sequence[str]) -> str:

@@ -9,8 +9,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
-FAILED, FINISHED = "failed", "finished"  # how an arm leaves
-TIMEOUT, INTERRUPTED = "timeout", "interrupted"  # two of the ways in which a pull fails
+from latebloomer._util.text import estimate_against
+
+DROPPED, FAILED, FINISHED = "dropped", "failed", "finished"  # how an arm leaves
+# Three of the ways in which a pull fails.
+TIMEOUT, INTERRUPTED, LOST = "timeout", "interrupted", "lost"
 
 # --- what changes a session ---
 
@@ -25,6 +28,8 @@ class ScoreReported(NamedTuple):
     score: float  # as the learner returned it
     seconds: float = 0.0  # duration of the pull
     steps: int | None = None  # steps of the learner, if a pull is a share of its full training
+    # What else the learner reports: a search's scores by metric and fold, its best score so far.
+    details: Mapping[str, Any] | None = None
 
 
 class OtherEvent:
@@ -55,11 +60,17 @@ class LearnerLeft(OtherEvent):
 
 @dataclass(frozen=True, slots=True)
 class BudgetReplanned(OtherEvent):
-    """The budget changed; the arms that are left get a plan for the pulls that are left."""
+    """The budget changed; the arms that are left get a plan for the pulls that are left.
+
+    A race in seconds also says at which pulls of each arm the next ones are dropped. With prices,
+    the arm goes that has the largest gap to the leader times its price.
+    """
 
     budget: int  # total pulls
     deciding: int  # pulls that select the winner; the rest trains it further
     why: str = ""
+    levels: tuple[int, ...] = ()  # pulls of each of k, ..., 2 arms when one is dropped
+    prices: tuple[float, ...] = ()  # seconds of the next pull, by arm
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +147,9 @@ class PullFailed(OtherEvent):
     details: str = ""  # the traceback
     seconds: float = 0.0  # duration of the attempt
     final: bool = False  # whether no retry can help
+    # Whether the learner keeps what the attempt has trained: an object cannot be built again.
+    # A learner that is trained again from the start repeats such attempts.
+    kept: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,12 +162,22 @@ class WarningNoted(OtherEvent):
 
 @dataclass(frozen=True, slots=True)
 class Saved(OtherEvent):
-    """A learner's state was saved as a checkpoint."""
+    """A learner's state was saved as a checkpoint, at the place that follows from arm and n."""
 
     arm: int
     n: int  # pulls that the state includes
-    folder: str
     digest: str  # SHA-256 of its files
+    size: int  # in bytes
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class ModelKept(OtherEvent):
+    """The model that the winner, a generator, has yielded was saved."""
+
+    arm: int
+    n: int  # pulls after which it was yielded
+    digest: str  # SHA-256 of its file
     size: int  # in bytes
     seconds: float
 
@@ -177,6 +201,30 @@ class Restored(OtherEvent):
 
 
 @dataclass(frozen=True, slots=True)
+class RowsScored(OtherEvent):
+    """What is kept of a learner's scores on each validation row (`theory.leads.SignSums`)."""
+
+    arm: int
+    n: int  # pulls that the learner had
+    score: float  # on the validation rows; higher is better
+    rows: int  # number of validation rows
+    units: int  # groups or blocks that were drawn independently; 0: the rows
+    folds: int  # folds that the score is the mean of
+    step: float  # largest jump of the part of one row
+    same_rows: int  # equal for two learners only if their rows and units are
+    sums: tuple[float, ...]  # of the centered row scores with random signs
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramStarted(OtherEvent):
+    """A program was started, of which a learner's pulls are the lines that it prints."""
+
+    arm: int
+    pid: int  # number of its process
+    started: float  # seconds since 1970 at which the process began: numbers are used again
+
+
+@dataclass(frozen=True, slots=True)
 class Assigned(OtherEvent):
     """An arm is a trial of another tool, which trains it."""
 
@@ -195,6 +243,28 @@ class Decided(OtherEvent):
 @dataclass(frozen=True, slots=True)
 class Ended(OtherEvent):
     """The process that ran the race has closed it."""
+
+
+# --- what follows from the events above: it is announced like them and is in no journal ---
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped(OtherEvent):
+    """The policy dropped an arm, by the numbers of this comparison."""
+
+    arm: int
+    at: int  # pulls of all arms then
+    estimate: float
+    rival: str  # arm that it was compared with
+    rival_estimate: float
+
+
+@dataclass(frozen=True, slots=True)
+class Revived(OtherEvent):
+    """A dropped arm takes pulls again, by the plan of a larger budget."""
+
+    arm: int
+    at: int  # pulls of all arms then
 
 
 # --- what a runner also reports, for displays alone: it is in no journal ---
@@ -216,17 +286,52 @@ class Waiting(NamedTuple):
 
 def in_words(event: Event, name: Callable[[int], str]) -> str:
     """Return what has happened in one line, after the name of the arm."""
-    arm, text = getattr(event, "arm", None), getattr(event, "text", "")
-    text = text or getattr(event, "why", "")
-    if isinstance(event, PullFailed):
-        text = f"pull {event.n} failed ({event.reason})"
+    arm, text = getattr(event, "arm", None), text_of(event)
     failed = " failed" * (getattr(event, "how", "") == FAILED)
     return text if arm is None or not text else f"{name(arm)}{failed}: {text}"
 
 
+def text_of(event: Event) -> str:
+    """Return what an event says, without its arm; empty if it has no text.
+
+    >>> text_of(Dropped(0, at=40, estimate=0.5, rival="b", rival_estimate=0.75))
+    'dropped at race pull 40: estimate 0.5, versus 0.75 for b'
+    """
+    match event:
+        case PullFailed():
+            return f"pull {event.n} failed ({event.reason})"
+        case Dropped():
+            against = estimate_against(event.estimate, event.rival, event.rival_estimate)
+            return f"dropped at race pull {event.at:,}: {against}"
+        case Revived():
+            return f"revived at race pull {event.at:,}"
+    return str(getattr(event, "text", "") or getattr(event, "why", ""))
+
+
 # Every kind of event that a journal keeps, by its name.
 KINDS: dict[str, type[Any]] = {
-    name: kind
-    for name, kind in globals().items()
-    if isinstance(kind, type) and (kind is ScoreReported or OtherEvent in kind.__bases__)
+    kind.__name__: kind
+    for kind in (
+        ScoreReported,
+        BatchIssued,
+        LearnerLeft,
+        BudgetReplanned,
+        Stopped,
+        WinnerSelected,
+        Joined,
+        Extended,
+        Created,
+        Began,
+        PullFailed,
+        WarningNoted,
+        Saved,
+        ModelKept,
+        SaveFailed,
+        Restored,
+        RowsScored,
+        ProgramStarted,
+        Assigned,
+        Decided,
+        Ended,
+    )
 }

@@ -3,8 +3,8 @@
 from typing import NamedTuple
 
 from latebloomer.core.ledger import ANY, Game, Plan
-from latebloomer.core.moves import game_of, key
-from latebloomer.policies.base import Policy, cost_of, last_that, least_budget
+from latebloomer.core.policy_moves import game_of, key
+from latebloomer.policies.base import Policy, cost_of, knockout, last_that, least_budget
 
 LARGEST_PLAN = 64  # times the pulls available: the largest budget that a cut-off plan is made for
 
@@ -23,6 +23,9 @@ class Terms(NamedTuple):
     min_pulls: int = 1  # no arm is dropped before it has had this many pulls
     level: int = 0  # pulls that every arm in play has had; earlier phases are not decided again
     repeats_scores: frozenset[int] = frozenset()  # arms that repeat rewards between their steps
+    levels: tuple[int, ...] = ()  # pulls of k, ..., 2 arms at the next drops: of a replan
+    prices: tuple[float, ...] = ()  # by arm in play, if drops follow from them
+    run: int = 0  # whose random choices the policy makes
 
 
 def game_for(terms: Terms) -> Game:
@@ -30,14 +33,17 @@ def game_for(terms: Terms) -> Game:
     policy, arms, horizon = terms.policy, terms.session_arms, terms.horizon
     budget = max(terms.budget, least_budget(policy, arms, horizon, terms.min_pulls))
     game = game_of(policy, arms, budget, horizon, key(terms.seed), terms.min_pulls)
-    if len(terms.arms) == arms and not terms.level and terms.own_pulls == budget:
+    whole = len(terms.arms) == arms and not terms.level and terms.own_pulls == budget
+    if whole and not terms.levels:
         return game
-    rule = policy.restricted(game.rule, terms.arms)
+    settings = policy.restricted(game.settings, terms.arms)
     if ANY in game.plan.keep:
-        return game._replace(rule=rule, plan=_plan_without_levels(terms), budget=terms.budget)
+        return game._replace(
+            settings=settings, plan=_plan_without_levels(terms), budget=terms.budget
+        )
     sweeps = policy.decides_after_sweeps()
     plan = _plan_without_levels(terms) if sweeps else _phases(terms)
-    return game._replace(rule=rule, plan=plan, budget=terms.own_pulls)
+    return game._replace(settings=settings, plan=plan, budget=terms.own_pulls)
 
 
 def _plan_without_levels(terms: Terms) -> Plan:
@@ -56,6 +62,8 @@ def _phases(terms: Terms) -> Plan:
     policy, size, horizon, level = terms.policy, len(terms.arms), terms.horizon, terms.level
     if size < 2:  # nothing to decide: the arm gets all pulls that are left
         return Plan([1], [horizon])
+    if terms.levels:
+        return _plan_of_levels(terms)
 
     def plan(budget: int, min_pulls: int) -> Plan:
         least = least_budget(policy, size, horizon, min_pulls)
@@ -69,6 +77,18 @@ def _phases(terms: Terms) -> Plan:
         fits = last_that(lambda b: cost_of(plan(b, min_pulls)) <= terms.own_pulls, budget, most)
         budget = budget if fits is None else fits
     keep, upto = _lists(plan(budget, min_pulls))
+    return Plan([size, *keep], [level, *upto]) if 0 < level < upto[0] else Plan(keep, upto)
+
+
+def _plan_of_levels(terms: Terms) -> Plan:
+    """Return the phases that a replan gave; with prices, the session drops arms itself."""
+    size, level, horizon = len(terms.arms), terms.level, terms.horizon
+    phases = [(size - j, max(level, n)) for j, n in enumerate(terms.levels)]
+    if terms.prices:
+        phases = [phases[0], (size, horizon)]
+    else:
+        phases.append((1, phases[-1][1]))
+    keep, upto = _lists(knockout(phases, horizon))
     return Plan([size, *keep], [level, *upto]) if 0 < level < upto[0] else Plan(keep, upto)
 
 

@@ -12,13 +12,15 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from latebloomer.core.ledger import ANY, OVER, PHASE, PULLS, RACERS, STALE, SWEEPS
-from latebloomer.core.moves import lists_for, plain_intake, plain_moves, rows_in_use
+from latebloomer.core.policy_moves import plain_intake, plain_moves
+from latebloomer.core.run_memory import growing_rows, lists_for
 from latebloomer.policies.base import Policy
+from latebloomer.policies.priced_levels import drop_order
 from latebloomer.session.plan_in_force import Terms, game_for, share_out
 
 Rewards = Iterable[tuple[int, float]]  # (arm, reward) of all arms of the session, in order
 OUTSIDE = -1  # in the place of a row, for an arm that is not in play
-COPIED = ("n", "last", "rating", "memo", "S", "Q")  # lists of a ledger with an arm's past
+COPIED = ("n", "last", "rating", "S", "Q")  # lists of a ledger with an arm's past
 # What a pickle leaves out: kernels, and what follows from the rest.
 DERIVED = ("_observe", "_advance", "_recommend", "_final", "_game", "_rows", "_targets", "_row")
 
@@ -31,7 +33,7 @@ class Play:
 
     def __init__(self, terms: Terms, reported: Rewards = (), before: "Play | None" = None) -> None:
         self.terms, self.arms = terms, terms.arms
-        self.ledger = lists_for(len(self.arms))
+        self.ledger = lists_for(terms.policy, len(self.arms))
         for row, arm in enumerate(self.arms):
             self.ledger.repeats_scores[row] = int(arm in terms.repeats_scores)
         # By row, rewards reported before that the plan has not reached yet; None without any.
@@ -47,7 +49,7 @@ class Play:
     def _bind(self) -> None:
         policy = self.terms.policy
         self._observe, self._advance, self._recommend, self._final = plain_moves(type(policy))
-        self._rows = rows_in_use(policy, self.ledger)
+        self._rows = growing_rows(policy, self.ledger)
         self._targets: tuple[tuple[int, ...], list[int]] | None = None
         self._row = [OUTSIDE] * self.terms.session_arms
         for row, arm in enumerate(self.arms):
@@ -78,27 +80,27 @@ class Play:
     def _copy_rows(self, rows: Sequence[int | None], before: "Play") -> list[int]:
         """Copy rows of the play before; return the number of rewards in each."""
         ledger, old = self.ledger, before.ledger
-        ledger.pool[:] = old.pool
+        ledger.run[:] = old.run
         for name in COPIED:
             mine, theirs = getattr(ledger, name), getattr(old, name)
             for row, source in enumerate(rows):
                 if source is not None:
                     mine[row] = theirs[source]
+        for row, source in enumerate(rows):
+            if source is not None:
+                ledger.arm[row][:] = old.arm[source]
         ledger.cursor[PULLS] = sum(ledger.n)
+        self.terms.policy.after_replan(ledger)
         return list(ledger.n)
 
     def _enter_all(self, reported: Rewards, before: "Play", copied: list[int] | None) -> None:
         """Enter every reward in the order reported, for policies that decide after every pull.
 
-        What `pick` has noted of an arm (a turn, a stop, a rank) is not a function of the rewards:
-        it is copied.
+        What `pick` has noted of an arm (a turn, a stop) does not follow from the rewards: the
+        policy's memory names these cells as kept, and they are copied.
         """
-        ledger, old, size = self.ledger, before.ledger, len(before.arms)
+        ledger, old = self.ledger, before.ledger
         sources = [before.row(arm) for arm in self.arms]
-        # An order of arms that a policy keeps: row i's place is in `work[K + i]`.
-        ranks = [size if source is None else old.work[size + source] for source in sources]
-        for place, row in enumerate(sorted(range(len(ranks)), key=ranks.__getitem__)):
-            ledger.work[place], ledger.work[len(ranks) + row] = row, place
         skip = [0] * len(self.arms) if copied is None else copied
         had = self.terms.own_pulls - self.terms.left
         for arm, reward in reported if sum(skip) < had else ():
@@ -109,7 +111,8 @@ class Play:
                 self._enter(entered, reward)
         for row, source in enumerate(sources if copied is None else ()):
             if source is not None:
-                ledger.memo[row] = old.memo[source]
+                for cell in self.terms.policy.memory.kept_places():
+                    ledger.arm[row][cell] = old.arm[source][cell]
         ledger.cursor[PULLS], ledger.cursor[STALE] = self.terms.budget - self.terms.left, 1
         batch = [arm for arm in before.batch if self._row[arm] != OUTSIDE]
         self.batch = batch[: self.terms.left]
@@ -144,6 +147,20 @@ class Play:
         return entered
 
     @property
+    def drop_due(self) -> bool:
+        """True if an arm is to be dropped by prices, because all are at the level for that."""
+        plan, phase = self._game.plan, self.ledger.cursor[PHASE]
+        by_price = bool(self.terms.prices) and self.ledger.cursor[RACERS] > 1
+        return by_price and phase < len(plan.upto) and plan.upto[phase] > self.terms.levels[0]
+
+    def most_wasteful(self) -> int:
+        """Return the arm with the largest gap to the leader times its price."""
+        rows = self._racing_rows()
+        ratings = [self.ledger.rating[row] for row in rows]
+        order = drop_order(ratings, [self.terms.prices[row] for row in rows], by_waste=True)
+        return self.arms[rows[order[0]]]
+
+    @property
     def overspent(self) -> bool:
         """True if an arm was dropped with more pulls than the plan had for it.
 
@@ -174,7 +191,7 @@ class Play:
             observe(self._game, ledger, row, reward)
             entered.add(row)
         for row in entered if rates_later else ():
-            update_rating(self._game.rule, ledger, row, self._game.horizon)
+            update_rating(self._game.settings, ledger, row, self._game.horizon)
 
     def take(self, arm: int, reward: float) -> None:
         """Enter a reward and find the arm that is due next."""
@@ -188,11 +205,11 @@ class Play:
         if self.batch:
             self.due = self.batch[0]
         else:
-            due = self._advance(self._game, self.ledger, row, 0)
+            due = self._advance(self._game, self.ledger, row, self.terms.run)
             self.due = due if due < 0 else self.arms[due]
 
     def _find_due(self, pulled: int) -> None:
-        due = self._advance(self._game, self.ledger, pulled, 0)
+        due = self._advance(self._game, self.ledger, pulled, self.terms.run)
         self.due = self.batch[0] if self.batch else due if due < 0 else self.arms[due]
 
     def halt(self) -> None:
@@ -252,12 +269,14 @@ class Play:
         levels = zip(plan.keep[phase:], plan.upto[phase:], strict=True)
         if self.decides_every_pull:
             return []
+        if self.terms.prices and len(self.arms) > 1:
+            return [(len(self.arms) - j, n) for j, n in enumerate(self.terms.levels)]
         return [(int(k), int(n)) for k, n in levels if k > 1 or n > plan.upto[-2:][0]]
 
     def estimate(self, arm: int) -> float:
         """Return the value that the recommendation ranks an arm in play by."""
         game, row = self._game, self._row[arm]
-        return float(self._final(game.rule, self.ledger, row, game.budget, game.horizon))
+        return float(self._final(game.settings, self.ledger, row, game.budget, game.horizon))
 
     def best(self) -> int:
         """Return the arm in play to recommend; OVER if none of them has been pulled."""
@@ -310,10 +329,12 @@ class Play:
         """Choose the arms that are pulled at the same time, including those already under way."""
         if more:
             self.ledger.cursor[STALE] = 1
-            self._advance(self._game, self.ledger, ANY, 0)  # brings the ratings up to date
+            self._advance(
+                self._game, self.ledger, ANY, self.terms.run
+            )  # brings the ratings up to date
         held = [self._row[arm] for arm in (self.batch if more else [self.due])]
         game = self._game
-        picked = self.terms.policy.pick_batch(game.rule, self.ledger, held, size, game)
+        picked = self.terms.policy.pick_batch(game.settings, self.ledger, held, size, game)
         self.batch = [self.arms[row] for row in picked]
 
     def can_issue_more(self, size: int) -> bool:

@@ -13,14 +13,11 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from latebloomer._util.memory import SMALL, free_memory, need_memory
-from latebloomer.core.estimators import PrefixSums
-from latebloomer.core.moves import ledger_bytes, past_lengths
 from latebloomer.errors import ChunkError
-from latebloomer.policies.base import Policy
-from latebloomer.simulation.cpu import Player, compiled_player, lanes_of, plain_player
 from latebloomer.simulation.experiment import Experiment
-from latebloomer.simulation.tally import CountedRuns, Counts, Tally
+from latebloomer.simulation.players import Player, compiled_player, plain_player, threads_that_fit
+from latebloomer.simulation.results.counts import Counts
+from latebloomer.simulation.results.tally import CountedRuns, Tally
 
 Experiments: TypeAlias = Sequence[Experiment]
 Players: TypeAlias = list[list[Player]]  # by thread and policy
@@ -28,8 +25,6 @@ Advance: TypeAlias = Callable[[int], None]  # told of pulls that are done
 
 SECONDS = 10.0  # of work whose counts are yielded together, to be written to a file
 PULLS_OF_SLICE = 1_000_000  # that a thread simulates before it checks whether to stop: under 1 s
-FLOAT_IN_A_LIST = 32  # bytes: the number, and where it is
-COPIES = 4  # of the prefix sums of a formula, while an array is made of them
 
 
 @contextmanager
@@ -48,8 +43,8 @@ def progress_bar(total: int, unit: str, shown: bool = True) -> Iterator[Advance]
             return f"{task.completed:.3g} of {task.total:.3g} {unit}, {speed:.3g}/s,"
 
     bars = (progress.BarColumn(), progress.TaskProgressColumn(), Done(Column(no_wrap=True)))
-    rest = (progress.TimeRemainingColumn(), "left")
-    with progress.Progress(*bars, *rest, console=Console(stderr=True)) as bar:
+    time_left = (progress.TimeRemainingColumn(), "left")
+    with progress.Progress(*bars, *time_left, console=Console(stderr=True)) as bar:
         yield partial(bar.advance, bar.add_task(unit, total=total))
 
 
@@ -97,7 +92,7 @@ def players_of(experiment: Experiment, threads: int) -> Players:
     if experiment.target == "python":
         threads, make = 1, plain_player
     elif experiment.target == "gpu":
-        from latebloomer.simulation.gpu import gpu_player
+        from latebloomer.simulation.gpu.gpu_player import gpu_player
 
         threads, make = 1, gpu_player
     return [[make(experiment, policy) for policy in policies] for _ in range(threads)]
@@ -122,8 +117,8 @@ def play_chunk(experiment: Experiment, players: Players, first: int, runs: int) 
 
     with ThreadPoolExecutor(len(players)) as pool:
         try:
-            for done in [pool.submit(work, mine) for mine in players]:
-                done.result()
+            for future in [pool.submit(work, mine) for mine in players]:
+                future.result()
         except BaseException:
             stop.set()  # let the other threads end before the pool waits for them
             raise
@@ -144,50 +139,3 @@ def cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
-
-
-# --- the memory that runs will take, estimated before any of it is taken ---
-
-
-def threads_that_fit(experiment: Experiment, threads: int = 1) -> int:
-    """Return how many of `threads` fit into memory; raise a `ChunkError` if not one does.
-
-    Each thread has its own ledgers, with a place for every pull that an arm may have.
-    """
-    chunk = min(experiment.runs, experiment.runs_of_chunk)
-    shared, each, of_run = bytes_of(experiment)
-    if shared + threads * each + chunk * of_run <= SMALL:
-        return threads
-    free = free_memory()
-    longest = experiment.means.longest
-    what = f"a run over {experiment.arms} arms, each of which may be pulled {longest} times,"
-    advice = "set a smaller budget or horizon, or give fewer arms or fewer policies at a time"
-    need_memory(shared + each + of_run, what, advice, free)
-    left = free.size - shared - each
-    advice = f"give a smaller chunk, for example chunk={max(1, left // of_run // 8)}"
-    need_memory(shared + each + chunk * of_run, f"a chunk of {chunk} runs", advice, free)
-    return max(1, min(threads, (left + each - chunk * of_run) // each))
-
-
-def bytes_of(experiment: Experiment) -> tuple[int, int, int]:
-    """Return the bytes that threads share, of each thread's own, and that a run leaves.
-
-    They share the means and, by sums, what is drawn between breakpoints. A thread has a player of
-    each policy; on a GPU their memory is the card's. A run leaves, of each policy, the recommended
-    arm and the pulls of each arm.
-    """
-    arms, policies = experiment.arms, experiment.policies.values()
-    shared = experiment.means.size if experiment.means.made is None else 0
-    each = 1
-    if experiment.target != "gpu":
-        each = sum(_player_bytes(experiment, policy) for policy in policies)
-    return shared + 3 * 8 * arms * experiment.points, each, 4 * (arms + 1) * len(policies)
-
-
-def _player_bytes(experiment: Experiment, policy: Policy) -> int:
-    arms, longest = experiment.arms, experiment.most_pulls(policy)
-    settings = policy.settings(arms, experiment.budget, experiment.horizon)
-    made = sum(8 * value.last for value in settings if isinstance(value, PrefixSums))
-    if experiment.target == "python":
-        return FLOAT_IN_A_LIST * (arms * sum(past_lengths(policy, longest)) + made // 8)
-    return lanes_of(experiment, policy) * ledger_bytes(policy, arms, longest) + COPIES * made

@@ -16,7 +16,8 @@ from latebloomer.cluster import Cluster
 from latebloomer.errors import ClusterError, SettingError
 from latebloomer.simulation.experiment import Experiment
 from latebloomer.simulation.local_runs import Advance, Experiments, count_chunks
-from latebloomer.simulation.tally import CountedRuns, Counts
+from latebloomer.simulation.results.counts import Counts
+from latebloomer.simulation.results.tally import CountedRuns
 from latebloomer.version import __version__
 
 RETRIES = 11  # times that Ray restarts a task whose worker or node died

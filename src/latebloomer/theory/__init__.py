@@ -6,7 +6,7 @@ guarantees are a module: `rising_ucbe`, `rising_sr`, `round_robin_window`; what 
 algorithm can do is `lower_bounds`.
 """
 
-from latebloomer.core.moves import log_bar, phase_lengths
+from latebloomer.core.phases import log_bar, phase_lengths
 from latebloomer.core.statistics import pooled_noise
 from latebloomer.theory import lower_bounds
 from latebloomer.theory import rising_sr_bounds as rising_sr
@@ -34,6 +34,8 @@ from latebloomer.theory.complexity import (
     smallest_c,
     violations,
 )
+from latebloomer.theory.guarantee_lines import Guarantee
+from latebloomer.theory.guarantees import RATES, Guarantees, guarantees
 from latebloomer.theory.rising_sr_bounds import PhaseCondition
 from latebloomer.theory.rising_ucbe_bounds import (
     NoExploration,
@@ -51,3 +53,4 @@ __all__ += ["PhaseCondition", "log_bar", "phase_lengths", "theory_exploration", 
 __all__ += ["optimistic_bias", "optimistic_weight", "optimistic_width"]
 __all__ += ["pessimistic_bias", "pessimistic_weight", "pessimistic_width"]
 __all__ += ["Certificate", "certificate", "pooled_noise"]
+__all__ += ["RATES", "Guarantee", "Guarantees", "guarantees"]

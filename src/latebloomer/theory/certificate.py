@@ -31,7 +31,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from latebloomer.core.estimators import first_full, window_length
+from latebloomer.core.formulas import first_full, window_length
 from latebloomer.core.statistics import noise_margin, pooled_noise
 from latebloomer.errors import ArmError, BudgetError, RewardError, need_whole, require
 from latebloomer.theory import complexity as cx
@@ -41,11 +41,12 @@ LINES, WINDOWS = METHODS = ("lines", "windows")
 SHARES = (0.25, 0.5, 1.0)  # of an arm's rewards that a mean or a line is made of
 DELTA = 0.05  # probability that some interval fails, by default
 STEP = 1.1  # from one judged pull count to the next
+OPEN = "there is no proof at this budget, as usual for short races"  # bounds that overlap
 
 
 def shape_of(maximize: bool) -> str:
     """Return what is assumed of curves, as users see them: losses are the other way up."""
-    return "rise and are concave" if maximize else "fall and are convex"
+    return "rise and flatten" if maximize else "fall and flatten"
 
 
 @dataclass(frozen=True, eq=False)  # arrays have no single truth value to compare by
@@ -53,8 +54,9 @@ class Certificate:
     """Intervals for mu_i(horizon) that hold together with probability at least 1 - delta.
 
     The statement assumes curves that rise and are concave (Assumption 1) and sub-Gaussian noise
-    of level `noise`. If `noise_estimated`, that level was read off the same rewards: the
-    probability is then approximate, and on few rewards optimistic.
+    of level `noise`. If `noise_estimated`, that level was estimated from the same rewards: the
+    intervals use a larger level, which is too low with probability at most delta/10 for Gaussian
+    noise, and are infinite while there are too few rewards to say so.
 
     Attributes
     ----------
@@ -109,50 +111,61 @@ class Certificate:
         return max(others, key=lambda i: self.upper[i], default=None)
 
     def missing(self, arm: int) -> str:
-        """Return a sentence: that `arm` is certified, or what prevents it; and the conditions."""
-        finding, conditions = self.explained(arm, [f"arm {i}" for i in range(len(self.upper))])
-        return f"{finding} ({conditions})" if conditions else finding
+        """Return that `arm` is certified, or what prevents it; then numbers and conditions."""
+        finding, numbers = self.explained(arm, [f"arm {i}" for i in range(len(self.upper))])
+        return f"{finding}. {numbers}" if numbers else finding
 
     def explained(
-        self, arm: int, names: Sequence[str], repeats: Collection[int] = (),
+        self,
+        arm: int,
+        names: Sequence[str],
+        repeats: Collection[int] = (),
         within: tuple[float, float] = (-math.inf, math.inf),
-    ) -> tuple[str, str]:  # fmt: skip
-        """Return that an arm is certified, or what prevents it, by name; and on what conditions.
+        at: str = "",
+    ) -> tuple[str, str]:
+        """Return that an arm is certified, or what prevents it, by name; then the numbers.
 
-        Arms in `repeats` repeat rewards. A bound that is not `within` two rewards says nothing.
+        The numbers come with their conditions. Arms in `repeats` repeat rewards. A bound that is
+        not `within` two rewards says nothing. `at` is the horizon as text.
         """
-        rival, shape, at = self.rival(arm), shape_of(self.maximize), f"at {self.horizon:,} pulls"
+        rival, shape = self.rival(arm), shape_of(self.maximize)
+        at = at or f"at {self.horizon:,} pulls"
         if self.contradicted:
             doubted = ", ".join(names[i] for i in self.contradicted)
             doubt = f"the scores of {doubted} contradict the assumptions (curves that {shape})"
-            return f"not certified: {doubt}", ""
+            return f"there is no proof: {doubt}", ""
         if rival is None:
-            return f"not certified: no other learner is left to compare {names[arm]} with", ""
+            return f"there is no proof: no other learner is left to compare {names[arm]} with", ""
         failed = " and ".join(names[i] for i in sorted(self.lost))
         without = f"; {failed} failed and cannot be kept" if failed else ""
-        known = f"{self.noise:.3g}, as {'estimated' if self.noise_estimated else 'given'}"
-        conditions = f"if curves {shape} and the noise level is {known}{without}"
+        noise = f"{self.noise:.3g}, as {'estimated' if self.noise_estimated else 'given'}{without}"
         sure, reach = float(self.lower[arm]), float(self.upper[rival])
         share = f"{100 * (1 - self.delta):g} %"
         if sure > reach:
-            lead = f"at least {sure - reach:.4g} ahead of {names[rival]}"
-            best = f"{names[arm]} is best {at}, {lead}"
-            return f"certified with {share} probability: {best}", conditions
+            lead = f"certified to be at least {sure - reach:.4g} ahead of {names[rival]}"
+            finding = f"{names[arm]} will stay ahead {at} ({share}, if curves {shape})"
+            return finding, f"It is {lead}, with a noise level of {noise}"
         few = [i for i, bound in ((arm, sure), (rival, reach)) if math.isinf(bound)]
         if few and few[0] in repeats:
             why = f"pulls of {names[few[0]]} repeat scores, so their noise is unknown"
-        elif few:
-            why = f"{names[few[0]]} has too few pulls to say anything about {self.horizon:,} pulls"
-        elif reach > within[1]:
-            limit = "no limit is known for this score; set score_range of the race or its learners"
-            why = f"nothing bounds {names[rival]} {at}, as {limit}"
-        else:
-            sign = 1 if self.maximize else -1
-            could = f"{names[rival]} could still reach {sign * reach:.4g} {at}"
-            only = f", while {names[arm]} is only guaranteed {sign * sure:.4g}"
-            only = only if sure >= within[0] else ""
-            why = f"within its {share} bounds, {could}{only}"
-        return f"not certified: {why}", conditions
+            return f"there is no proof: {why}", ""
+        if few:
+            return (
+                f"{OPEN}: {names[few[0]]} has too few pulls to say anything about scores {at}",
+                "",
+            )
+        if reach > within[1]:
+            limit = "because no limit of this score is known"
+            cure = "set score_range of the race or its learners"
+            return f"there is no proof: nothing bounds {names[rival]} {at}, {limit}; {cure}", ""
+        sign = 1 if self.maximize else -1
+        numbers = f"{names[rival]} could reach {sign * reach:.4g} {at}"
+        if sure >= within[0]:
+            end = "at least" if self.maximize else "at most"
+            numbers = f"{numbers}, and {names[arm]} has {end} {sign * sure:.4g}"
+        conditions = f"{share}, if curves {shape} and the noise level is {noise}"
+        closest = f"{names[rival]} is the closest rival that the bounds leave open"
+        return f"{OPEN}: {closest}", f"By the bounds, {numbers} ({conditions})"
 
 
 def certificate(
@@ -209,7 +222,7 @@ def certificate(
     >>> result.lower.round(3), result.upper.round(3), result.certified(0)
     (array([0.894, 0.194]), array([0.925, 0.225]), True)
     >>> result.missing(1)
-    'not certified: within its 95 % bounds, arm 0 could still reach 0.92... at 100 pulls, ...'
+    'there is no proof at this budget, as usual for short races: arm 0 is the closest rival ...'
     """
     require(method in METHODS, "method", method, "lines or windows", "no other is proved here")
     cx.need(window=window, delta=delta, horizon=horizon)
@@ -219,12 +232,13 @@ def certificate(
     level = pooled_noise(arrays) if noise is None else noise
     cx.need(noise=level)
     most = _most_pulls(arrays, horizon, budget)
+    surely, left = (level, delta) if noise is not None else _covering(arrays, level, delta, looks)
     if method == LINES:
-        ends = _by_lines(arrays, most, horizon, level, delta, looks if noise is None else 0)
+        ends = _by_lines(arrays, most, horizon, surely, left)
     else:
         counts = _usable_counts(most, window)
-        deviations = math.sqrt(2 * math.log(2 * len(arrays) * max(counts, 1) / delta))
-        ends = [_interval(x[:most], horizon, window, level * deviations) for x in arrays]
+        deviations = math.sqrt(2 * math.log(2 * len(arrays) * max(counts, 1) / left))
+        ends = [_interval(x[:most], horizon, window, surely * deviations) for x in arrays]
     lower, upper = (np.array(side, dtype=np.float64) for side in zip(*ends, strict=True))
     if score_range is not None:
         low, high = map(float, score_range)
@@ -234,17 +248,25 @@ def certificate(
     return Certificate(lower, upper, horizon, delta, level, noise is None)
 
 
+def _covering(
+    arrays: list[Floats], estimate: float, delta: float, looks: int
+) -> tuple[float, float]:
+    """Return a noise level that is too low with probability delta/10, and the delta that is left.
+
+    Infinite if there are so few second differences that the estimate proves nothing.
+    """
+    margin = noise_margin(delta / 10 / looks, sum(max(0, len(x) - 2) for x in arrays))
+    level = estimate * margin if math.isfinite(margin) else math.inf  # 0 times infinity is nan
+    return level, delta - delta / 10
+
+
 # --- by lines ---
 
 
 def _by_lines(
-    arrays: list[Floats], most: int, horizon: int, noise: float, delta: float, estimates: int
+    arrays: list[Floats], most: int, horizon: int, noise: float, delta: float
 ) -> list[tuple[float, float]]:
-    """Return intervals for all arms; a tenth of delta pays for estimates of the noise level."""
-    if estimates:
-        bends = sum(max(0, len(x) - 2) for x in arrays)
-        noise *= noise_margin(delta / 10 / estimates, bends)
-        delta -= delta / 10
+    """Return intervals for all arms."""
     counts = _judged_counts(most)
     claims = 2 * len(arrays) * len(counts) * len(SHARES)
     scale = noise * math.sqrt(2 * math.log(max(1, claims) / delta))
@@ -547,8 +569,13 @@ def window_lengths(pulls: ArrayLike, window: float) -> Ints:
 def _counts(pulls: ArrayLike, horizon: int) -> Floats:
     cx.need(horizon=horizon)
     n = np.asarray(pulls, dtype=np.float64)
-    require(bool(np.all((n >= 0) & (n <= horizon))), "pulls", n.tolist(), f"in [0, {horizon}]",
-            "an estimate at the horizon uses rewards up to the horizon")  # fmt: skip
+    require(
+        bool(np.all((n >= 0) & (n <= horizon))),
+        "pulls",
+        n.tolist(),
+        f"in [0, {horizon}]",
+        "an estimate at the horizon uses rewards up to the horizon",
+    )
     return n
 
 

@@ -1,13 +1,14 @@
 """What holds of given curves: gaps and complexity at a budget, and the paper's assumptions.
 
 Curves are an array of shape (K, L): ``curves[i, n - 1]`` is mu_i(n), the mean of the n-th pull of
-arm i, n = 1, ..., L. Gaps are an array of length K with the best arm's 0 in it. What the functions
-of this package accept is checked here.
+arm i, n = 1, ..., L. Where a budget is given too, a `Problem` does as well. Gaps are an array of
+length K with the best arm's 0 in it. What the functions of this package accept is checked here.
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,7 +20,18 @@ Ints: TypeAlias = NDArray[np.int64]
 TIE = 1e-12  # means closer than this differ by rounding only (curves are of order 1)
 
 
-def best_arm(curves: ArrayLike, budget: int, tie: float = 0.0) -> int:
+@runtime_checkable
+class HasMeans(Protocol):
+    """What a `Problem` is to this package: means of every arm up to a budget."""
+
+    def means(self, budget: int) -> Floats:
+        """Return the table (arms, budget) of the means of the pulls 1 to `budget`."""
+
+
+Curves: TypeAlias = ArrayLike | HasMeans
+
+
+def best_arm(curves: Curves, budget: int, tie: float = 0.0) -> int:
     r"""Return the arm :math:`i^*(T) = \arg\max_i \mu_i(T)`, the lowest index on ties.
 
     [Mussi24, Sec. 2].
@@ -74,7 +86,7 @@ def best_arms(means: Floats, tie: float = 0.0) -> Ints:
     return np.argmax(means >= np.max(means, axis=0) - tie, axis=0)
 
 
-def gaps(curves: ArrayLike, budget: int) -> Floats:
+def gaps(curves: Curves, budget: int) -> Floats:
     r"""Return the gaps :math:`\Delta_i(T) = \mu_{i^*(T)}(T) - \mu_i(T)`, 0 for the best arm.
 
     [Mussi24, Sec. 2].
@@ -96,6 +108,10 @@ def gaps(curves: ArrayLike, budget: int) -> Floats:
     >>> gaps([[0.0, 0.5, 0.75], [0.25, 0.5, 0.5]], budget=3)
     array([0.  , 0.25])
     """
+    return _gaps_at(curves, budget)
+
+
+def _gaps_at(curves: Curves, budget: int) -> Floats:
     last = as_problem(curves, budget)[:, budget - 1]
     return np.max(last) - last
 
@@ -194,7 +210,7 @@ class Violation:
 Found: TypeAlias = list[Violation | None]  # by arm
 
 
-def increments(curves: ArrayLike) -> Floats:
+def increments(curves: Curves, budget: int | None = None) -> Floats:
     r"""Return the increments :math:`\gamma_i(n) = \mu_i(n+1) - \mu_i(n)`, n = 1, ..., L - 1.
 
     [Mussi24, Assumption 1].
@@ -205,8 +221,11 @@ def increments(curves: ArrayLike) -> Floats:
 
     Parameters
     ----------
-    curves : ArrayLike
-        Table of means, one row per arm: `curves[i, n - 1]` is the mean of arm i's n-th pull.
+    curves : Curves
+        Table of means, one row per arm: `curves[i, n - 1]` is the mean of arm i's n-th pull; or a
+        `Problem`.
+    budget : int | None
+        Last pull that counts; needed for a `Problem` whose curves have no end. Default: all.
 
     Returns
     -------
@@ -218,18 +237,23 @@ def increments(curves: ArrayLike) -> Floats:
     >>> increments([[0.0, 0.5, 0.75]])
     array([[0.5 , 0.25]])
     """
-    return np.diff(as_curves(curves), axis=1)
+    return np.diff(as_curves(curves, budget)[:, :budget], axis=1)
 
 
-def violations(curves: ArrayLike, tolerance: float = 1e-12) -> tuple[Found, Found]:
+def violations(
+    curves: Curves, tolerance: float = 1e-12, budget: int | None = None
+) -> tuple[Found, Found]:
     """Return by arm where it first falls and where it first bends up [Mussi24, Assumption 1].
 
     Parameters
     ----------
-    curves : ArrayLike
-        Table of means, one row per arm: `curves[i, n - 1]` is the mean of arm i's n-th pull.
+    curves : Curves
+        Table of means, one row per arm: `curves[i, n - 1]` is the mean of arm i's n-th pull; or a
+        `Problem`.
     tolerance : float
         Difference that counts as rounding.
+    budget : int | None
+        Last pull that counts; needed for a `Problem` whose curves have no end. Default: all.
 
     Returns
     -------
@@ -243,11 +267,11 @@ def violations(curves: ArrayLike, tolerance: float = 1e-12) -> tuple[Found, Foun
     ([None, None], [None, Violation(arm=1, pull=1, amount=0.25)])
     """
     need_in("tolerance", tolerance, "[0, inf)", "it is the largest violation to forgive")
-    steps = increments(curves)
+    steps = increments(curves, budget)
     return _first(-steps, tolerance), _first(np.diff(steps, axis=1), tolerance)
 
 
-def smallest_c(curves: ArrayLike, beta: float) -> float:
+def smallest_c(curves: Curves, beta: float, budget: int | None = None) -> float:
     r"""Return the smallest c with :math:`\gamma_i(n) \le c\,n^{-\beta}` for all arms and n >= 1.
 
     [Mussi24, Assumption 2].
@@ -257,10 +281,13 @@ def smallest_c(curves: ArrayLike, beta: float) -> float:
 
     Parameters
     ----------
-    curves : ArrayLike
-        Table of means, one row per arm: `curves[i, n - 1]` is the mean of arm i's n-th pull.
+    curves : Curves
+        Table of means, one row per arm: `curves[i, n - 1]` is the mean of arm i's n-th pull; or a
+        `Problem`.
     beta : float
         Increments are at most c n^-beta.
+    budget : int | None
+        Last pull that counts; needed for a `Problem` whose curves have no end. Default: all.
 
     Returns
     -------
@@ -273,12 +300,12 @@ def smallest_c(curves: ArrayLike, beta: float) -> float:
     1.0
     """
     need(beta=beta)
-    steps = increments(curves)
+    steps = increments(curves, budget)
     pulls = np.arange(1, steps.shape[1] + 1, dtype=np.float64)
     return float(np.max(steps * pulls**beta, initial=0.0))
 
 
-def largest_beta(curves: ArrayLike, c: float) -> float | None:
+def largest_beta(curves: Curves, c: float, budget: int | None = None) -> float | None:
     r"""Return the largest beta with :math:`\gamma_i(n) \le c\,n^{-\beta}` for all arms and n >= 1.
 
     [Mussi24, Assumption 2].
@@ -289,10 +316,13 @@ def largest_beta(curves: ArrayLike, c: float) -> float | None:
 
     Parameters
     ----------
-    curves : ArrayLike
-        Table of means, one row per arm: `curves[i, n - 1]` is the mean of arm i's n-th pull.
+    curves : Curves
+        Table of means, one row per arm: `curves[i, n - 1]` is the mean of arm i's n-th pull; or a
+        `Problem`.
     c : float
         Increments are at most c n^-beta.
+    budget : int | None
+        Last pull that counts; needed for a `Problem` whose curves have no end. Default: all.
 
     Returns
     -------
@@ -307,7 +337,7 @@ def largest_beta(curves: ArrayLike, c: float) -> float | None:
     True
     """
     need(c=c)
-    steep = np.max(increments(curves), axis=0, initial=0.0)  # steepest arm at each n
+    steep = np.max(increments(curves, budget), axis=0, initial=0.0)  # steepest arm at each n
     if len(steep) and steep[0] > c:
         return None
     later = np.flatnonzero(steep[1:] > 0) + 1  # index n - 1 for n >= 2
@@ -324,8 +354,44 @@ def _first(excess: Floats, tolerance: float) -> Found:
     ]
 
 
-def as_curves(curves: ArrayLike, pulls: int = 1) -> Floats:
+def rises_and_is_concave(means: Floats) -> bool:
+    """Return whether Assumption 1 holds of every arm; row by row, for long tables."""
+    for row in means:
+        steps = np.diff(row)
+        if np.min(steps, initial=0.0) < -TIE or np.max(np.diff(steps), initial=0.0) > TIE:
+            return False
+    return True
+
+
+def first_budget(curves: Curves, most: int, needed: Callable[[Floats], Floats]) -> int | None:
+    """Return the first T from 1 to `most` that is at least `needed` of the rivals' gaps at T.
+
+    `needed` takes a table of gaps without the best arm's, a column for each T, sorted.
+    """
+    means = as_problem(curves, most)[:, :most]
+    rivals = np.sort(np.max(means, axis=0) - means, axis=0)[1:]
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        enough = np.flatnonzero(np.arange(1, most + 1) >= needed(rivals))
+    return int(enough[0]) + 1 if len(enough) else None
+
+
+def of_gaps(gaps: ArrayLike, needed: Callable[[Floats], Floats]) -> float:
+    """Return what is `needed`, a function as in `first_budget`, at one budget's gaps."""
+    rivals = as_gaps(gaps)[1:, None]
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        return float(needed(rivals)[0])
+
+
+def as_curves(curves: Curves, pulls: int | None = None) -> Floats:
     """Return curves as float64, known to be finite and to reach pull number `pulls`."""
+    if isinstance(curves, HasMeans):
+        pulls = getattr(curves, "length", None) if pulls is None else pulls
+        if pulls is None:
+            raise CurveError(
+                "curves are a Problem whose curves have no end: give budget=, or the table "
+                "problem.means(budget)"
+            )
+        curves = curves.means(pulls)
     array = np.asarray(curves, dtype=np.float64)
     if array.ndim != 2 or array.size == 0:
         raise CurveError(
@@ -335,7 +401,7 @@ def as_curves(curves: ArrayLike, pulls: int = 1) -> Floats:
     if not np.isfinite(array).all():
         arm, n = np.argwhere(~np.isfinite(array))[0]
         raise CurveError(f"curves[{arm}, {n}] is {array[arm, n]}, but means must be finite")
-    if pulls > array.shape[1]:
+    if pulls is not None and pulls > array.shape[1]:
         raise CurveError(
             f"curves end at pull {array.shape[1]}, but pull {pulls} is needed: "
             "give longer curves or a smaller budget"
@@ -343,7 +409,7 @@ def as_curves(curves: ArrayLike, pulls: int = 1) -> Floats:
     return array
 
 
-def as_problem(curves: ArrayLike, budget: int) -> Floats:
+def as_problem(curves: Curves, budget: int) -> Floats:
     """Return curves of at least two arms that reach the budget."""
     need(budget=budget)
     array = as_curves(curves, budget)
@@ -351,8 +417,14 @@ def as_problem(curves: ArrayLike, budget: int) -> Floats:
     return array
 
 
-def as_gaps(gaps: ArrayLike) -> Floats:
-    """Return gaps in increasing order, Delta_(1) = 0 first."""
+def as_gaps(gaps: Any, budget: int | None = None) -> Floats:
+    """Return gaps in increasing order, Delta_(1) = 0 first; those of a `Problem` at the budget."""
+    if isinstance(gaps, HasMeans):
+        if budget is None:
+            raise CurveError(
+                "gaps are a Problem, but its gaps depend on the budget: give problem.gaps(budget)"
+            )
+        gaps = _gaps_at(gaps, budget)
     array = np.asarray(gaps, dtype=np.float64)
     needed = "two or more, finite, at least 0, and 0 for the best arm"
     right = array.ndim == 1 and array.size >= 2 and np.isfinite(array).all() and min(array) == 0

@@ -1,11 +1,14 @@
 """Guarantees of R-UCBE [Mussi24, Thm 1 (thr:ub_error), Cor. 1 (coroll:ub_error_beta)].
 
 The theorem is about Algorithm 1 as printed, which recommends the arm of the largest bound B
-(``RisingUCBE(recommend="bound")``); it does not cover recommending by the estimate alone.
+(``RisingUCBE(recommend="bound")``); it does not cover recommending by the estimate alone. A bound
+is nan where the theorem's condition fails: it then promises nothing.
 """
 
 import math
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,14 +19,69 @@ from latebloomer.theory.certificate import window_lengths
 from latebloomer.theory.complexity import Floats, Ints
 
 
-def error_bound(arms: int, budget: int, exploration: float) -> float:
+def error_bound(
+    curves: cx.Curves, budget: int, exploration: float, noise: float, window: float
+) -> float:
     r"""Return the bound :math:`e_T \le 2 T K e^{-a/10}` on the error probability.
+
+    [Mussi24, Thm 1, Eq. (ucb_error_prob_ub)]. It is nan unless the curves rise and are concave
+    (Assumption 1) and a is at most a*(0) (`exploration_limit`, Eq. (ucb_can_be_learned)), which
+    need not exist. A value above 1 says nothing.
+
+    Parameters
+    ----------
+    curves : Curves
+        Table of means, one row per arm, or a `Problem`.
+    budget : int
+        T, the total number of pulls.
+    exploration : float
+        A, R-UCBE's exploration parameter.
+    noise : float
+        The sub-Gaussian level sigma of the rewards.
+    window : float
+        Epsilon, the share of an arm's pulls that its rating uses.
+
+    Returns
+    -------
+    float
+        The bound, or nan.
+
+    Examples
+    --------
+    >>> flat = [[0.75] * 400, [0.25] * 400]  # a*(0) = 39 at sigma = .1, 156 at sigma = .05
+    >>> round(error_bound(flat, 400, exploration=150.0, noise=0.05, window=0.25), 6)
+    0.000489
+    >>> error_bound(flat, 400, exploration=150.0, noise=0.1, window=0.25)
+    nan
+    """
+    return error_bound_at(0.0, curves, budget, exploration, noise, window)
+
+
+def error_bound_at(
+    iota: float, curves: cx.Curves, budget: int, exploration: float, noise: float, window: float
+) -> float:
+    """Return `error_bound` for an a that must be at most a*(iota).
+
+    >>> flat = [[0.75] * 400, [0.25] * 400]
+    >>> error_bound_at(0.9, flat, 400, exploration=150.0, noise=0.05, window=0.25)
+    nan
+    """
+    cx.need(exploration=exploration)
+    means = cx.as_problem(curves, budget)[:, :budget]
+    limit = exploration_limit(means, budget, noise, window, iota)
+    if isinstance(limit, NoExploration) or exploration > limit:
+        return math.nan
+    if not cx.rises_and_is_concave(means):
+        return math.nan
+    return error_right_side(len(means), budget, exploration)
+
+
+def error_right_side(arms: int, budget: int, exploration: float) -> float:
+    r"""Return :math:`2 T K e^{-a/10}`, whether or not Thm 1 applies.
 
     [Mussi24, Eq. (ucb_error_prob_ub)].
 
-    It holds for a up to a*(iota) (`exploration_limit`); a value above 1 says nothing.
-
-    >>> round(error_bound(arms=5, budget=1000, exploration=150.0), 5)  # 10^4 e^-15
+    >>> round(error_right_side(arms=5, budget=1000, exploration=150.0), 5)  # 10^4 e^-15
     0.00306
     """
     cx.need(budget=budget, exploration=exploration)
@@ -33,8 +91,8 @@ def error_bound(arms: int, budget: int, exploration: float) -> float:
 def theory_exploration(arms: int, budget: int, delta: float) -> float:
     r"""Return the a at which the error bound is delta: :math:`a = 10 \log(2TK/\delta)`.
 
-    [Mussi24, Eq. (ucb_error_prob_ub)], solved for a. The bound applies if this is at most
-    a*(iota).
+    [Mussi24, Eq. (ucb_error_prob_ub)], solved for a. The bound applies only if this is at most
+    a*(iota) (`exploration_limit`).
 
     Parameters
     ----------
@@ -53,7 +111,7 @@ def theory_exploration(arms: int, budget: int, delta: float) -> float:
     Examples
     --------
     >>> a = theory_exploration(arms=5, budget=1000, delta=0.05)
-    >>> round(a, 2), round(error_bound(5, 1000, a), 12)
+    >>> round(a, 2), round(error_right_side(5, 1000, a), 12)
     (122.06, 0.05)
     """
     cx.need(budget=budget, delta=delta)
@@ -79,42 +137,83 @@ def minimum_budget(
     """
     cx.need(iota=iota)
     q, rising = order(beta), growth(window, beta, c)
-    if iota == 1:
-        return math.inf  # all of the budget promised to the best arm, none left to explore
-    needed = cx.power(rising, 1 / q) * cx.h1(gaps, 1 / q) + len(np.asarray(gaps)) - 1
-    return cx.power(needed / (1 - iota), q / (q - 1))
+    return cx.of_gaps(gaps, partial(_needed, q, rising, iota))
 
 
-def simple_regret_bound(curves: ArrayLike, budget: int, exploration: float, iota: float) -> float:
+def _needed(q: float, rising: float, iota: float, rivals: Floats) -> Floats:
+    """Return the right side of Eq. (timeBoundUCB) for each column of gaps."""
+    if iota == 1:  # all of the budget promised to the best arm, none left to explore
+        return np.full(rivals.shape[1], math.inf)
+    needed = rising ** (1 / q) * np.sum(rivals ** (-1 / q), axis=0) + len(rivals)
+    return np.asarray((needed / (1 - iota)) ** (q / (q - 1)))
+
+
+def first_budget(
+    curves: cx.Curves,
+    window: float,
+    beta: float,
+    c: float,
+    iota: float = 0.0,
+    most: int = 10**6,
+) -> int | None:
+    """Return the first T that satisfies Cor. 1's recursive condition; None if none up to `most`.
+
+    [Mussi24, Remark 1, Eq. (timeBoundUCB)]: the gaps on the right side are those at T.
+
+    >>> first_budget([[1.0] * 20, [0.0] * 20], window=0.25, beta=2, c=0.25, most=20)
+    8
+    """
+    cx.need(iota=iota)
+    needed = partial(_needed, order(beta), growth(window, beta, c), iota)
+    return cx.first_budget(curves, most, needed)
+
+
+def simple_regret_bound(
+    curves: cx.Curves, budget: int, exploration: float, noise: float, window: float, iota: float
+) -> float:
     r"""Return :math:`r_T \le e_T + \mu_{i^*}(T) - \mu_{i^*}(\lfloor \iota T \rfloor)`.
 
     [Mussi24, Eq. (simpleRegretUCB)], with the error bound in the place of e_T; for rewards in
-    [0, 1]. It holds for a up to a*(iota).
+    [0, 1]. It is nan unless the curves rise and are concave (Assumption 1) and a is at most
+    a*(iota) (`exploration_limit`).
 
-    >>> simple_regret_bound([[0.0, 0.5, 0.75, 0.75], [0.2] * 4], 4, exploration=1e9, iota=0.5)
-    0.25
+    >>> late = [[n / (n + 3) for n in range(1, 401)], [0.5] * 400]
+    >>> found = simple_regret_bound(late, 400, exploration=1e9, noise=0.0, window=0.25, iota=0.5)
+    >>> round(found, 6)  # 400/403 - 200/203
+    0.007334
     """
-    means = cx.as_problem(curves, budget)
+    means = cx.as_problem(curves, budget)[:, :budget]
     promised = _promised_pulls(budget, iota)
     best = means[cx.best_arm(means, budget)]
-    error = error_bound(len(means), budget, exploration)
+    error = error_bound_at(iota, means, budget, exploration, noise, window)
     return error + float(best[budget - 1] - best[promised - 1])
 
 
 def simple_regret_bound_polynomial(
-    arms: int, budget: int, exploration: float, beta: float, c: float, iota: float
+    gaps: Any,
+    budget: int,
+    exploration: float,
+    noise: float,
+    window: float,
+    beta: float,
+    c: float,
+    iota: float,
 ) -> float:
     r"""Return the bound :math:`r_T \le e_T + c\,2^\beta \iota^{-\beta} T^{1-\beta}` on regret.
 
-    [Mussi24, Cor. 1].
+    [Mussi24, Cor. 1]. It is nan unless a is at most the closed form's a*(iota)
+    (`exploration_limit_polynomial`, Eq. (aStar)), which need not exist.
 
-    >>> simple_regret_bound_polynomial(2, 100, exploration=1e9, beta=2, c=0.5, iota=0.5)  # 8/100
-    0.08
+    >>> simple_regret_bound_polynomial([0, 1.0], 100, 1e9, 0.0, 0.25, beta=2, c=0.25, iota=0.5)
+    0.04
     """
-    cx.need(beta=beta, c=c)
     _promised_pulls(budget, iota)  # the proof's floor(iota T) >= iota T / 2 needs iota T >= 1
+    limit = exploration_limit_polynomial(gaps, budget, noise, window, beta, c, iota)
+    if isinstance(limit, NoExploration) or exploration > limit:
+        return math.nan
     late = c * cx.power(2 / iota, beta) * cx.power(budget, 1 - beta)
-    return error_bound(arms, budget, exploration) + late
+    arms = len(cx.as_gaps(gaps, budget))
+    return error_right_side(arms, budget, exploration) + late
 
 
 def order(beta: float) -> float:
@@ -162,7 +261,7 @@ class NoExploration:
 
 
 def y_bound(
-    exploration: float, curves: ArrayLike, budget: int, noise: float, window: float
+    exploration: float, curves: cx.Curves, budget: int, noise: float, window: float
 ) -> Ints:
     r"""Return for each arm the largest integer y <= T that satisfies the paper's inequality.
 
@@ -207,7 +306,7 @@ def y_bound(
 
 
 def exploration_limit(
-    curves: ArrayLike, budget: int, noise: float, window: float, iota: float = 0.0
+    curves: cx.Curves, budget: int, noise: float, window: float, iota: float = 0.0
 ) -> float | NoExploration:
     r"""Return the largest a with :math:`(1-\iota) T - \sum_{i \ne i^*(T)} y_i(a) > 0`.
 
@@ -241,8 +340,9 @@ def exploration_limit(
     39.0625
     """
     cx.need(iota=iota)
-    steps = _thresholds(curves, budget, noise, window)
-    rivals = np.delete(steps, cx.best_arm(curves, budget), axis=0)
+    means = cx.as_problem(curves, budget)
+    steps = _thresholds(means, budget, noise, window)
+    rivals = np.delete(steps, cx.best_arm(means, budget), axis=0)
     room = (1 - iota) * budget
     too_many = math.ceil(room - 1e-9)  # pulls that leave none; 1e-9 forgives (1 - 0.7) * 10 > 3
     step = float(np.partition(rivals, too_many - 1, axis=None)[too_many - 1]) if too_many else 0.0
@@ -257,7 +357,7 @@ def exploration_limit(
 
 
 def exploration_limit_polynomial(
-    gaps: ArrayLike,
+    gaps: Any,
     budget: int,
     noise: float,
     window: float,
@@ -285,8 +385,8 @@ def exploration_limit_polynomial(
 
     Parameters
     ----------
-    gaps : ArrayLike
-        One for each arm, 0 for the best.
+    gaps : Any
+        One for each arm, 0 for the best; or a `Problem`, whose gaps at the budget are taken.
     budget : int
         T, the total number of pulls.
     noise : float
@@ -313,7 +413,8 @@ def exploration_limit_polynomial(
     9
     """
     cx.need(budget=budget, noise=noise, iota=iota)
-    q, rising, rivals = order(beta), growth(window, beta, c), len(np.asarray(gaps)) - 1
+    gaps = cx.as_gaps(gaps, budget)
+    q, rising, rivals = order(beta), growth(window, beta, c), len(gaps) - 1
 
     def bracket_at(pulls: int) -> float:  # of Eq. (aStar); its base, in pulls, is at least 0
         room = (1 - iota) * cx.power(pulls, 1 - 1 / q) - rivals
@@ -335,7 +436,7 @@ def exploration_limit_polynomial(
     )
 
 
-def _thresholds(curves: ArrayLike, budget: int, noise: float, window: float) -> Floats:
+def _thresholds(curves: cx.Curves, budget: int, noise: float, window: float) -> Floats:
     """Return in row i, column y - 1 the smallest a with y_i(a) >= y. Rows never decrease."""
     cx.need(noise=noise)
     need_in("window", window, "(0, 0.5)", "the bound grows as (1 - 2 window)^-beta")

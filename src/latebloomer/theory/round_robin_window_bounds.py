@@ -1,14 +1,21 @@
-"""Guarantees of RR-SW, the baseline [Mussi24, App. E, Thm thr:ub_error_us]."""
+"""Guarantees of RR-SW, the baseline [Mussi24, App. E, Thm thr:ub_error_us].
+
+A bound is nan where the theorem's condition fails: it then promises nothing.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from math import nan
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from latebloomer.core.estimators import window_length
+from latebloomer.core.formulas import window_length
 from latebloomer.theory import complexity as cx
 from latebloomer.theory.complexity import Floats
 
 
-def bias_condition(curves: ArrayLike, budget: int, window: float) -> bool:
+def bias_condition(curves: cx.Curves, budget: int, window: float) -> bool:
     r"""Return whether :math:`T\,\gamma_{(1)}(\lceil(1-\varepsilon)N\rceil) \le \Delta_{(2)}(T)/2`.
 
     [Mussi24, Lemma thr:lb_horizon_us], with the N = floor(T/K) pulls that each arm really gets.
@@ -38,15 +45,68 @@ def minimum_budget(gaps: ArrayLike, window: float, beta: float, c: float) -> flo
     16.0
     """
     cx.need(window=window, beta=beta, c=c)
-    ordered = cx.as_gaps(gaps)
-    if ordered[1] == 0:
-        return float("inf")
-    needed = 2 * c * cx.power(len(ordered) / (1 - window), beta) / float(ordered[1])
-    return cx.power(needed, 1 / (beta - 1))
+    return cx.of_gaps(gaps, partial(_needed, window, beta, c))
 
 
-def error_bound(gaps: ArrayLike, budget: int, noise: float, window: float) -> float:
-    r"""Return the error probability as printed in [Mussi24, Thm thr:ub_error_us].
+def _needed(window: float, beta: float, c: float, rivals: Floats) -> Floats:
+    """Return the right side of Eq. (us_horizon_lb) for each column of sorted gaps."""
+    needed = 2 * c * cx.power((len(rivals) + 1) / (1 - window), beta) / rivals[0]
+    return np.asarray(needed ** (1 / (beta - 1)))
+
+
+def first_budget(
+    curves: cx.Curves, window: float, beta: float, c: float, most: int = 10**6
+) -> int | None:
+    """Return the first T that satisfies the recursive condition; None if none up to `most`.
+
+    [Mussi24, Eq. (us_horizon_lb)]: the gap on the right side is the one at T.
+
+    >>> first_budget([[0.9] * 100, [0.4] * 100], window=0.5, beta=2, c=0.25, most=100)
+    16
+    """
+    cx.need(window=window, beta=beta, c=c)
+    return cx.first_budget(curves, most, partial(_needed, window, beta, c))
+
+
+def error_bound(curves: cx.Curves, budget: int, noise: float, window: float) -> float:
+    r"""Return the bound on the error probability as printed in [Mussi24, Thm thr:ub_error_us].
+
+    It is nan unless the curves rise and are concave (Assumption 1) and `bias_condition` holds. The
+    formula is in `error_right_side`. The proof supports less: `proved_error_bound`.
+
+    >>> late = [[n / (n + 3) for n in range(1, 401)], [0.5] * 400, [0.6] * 400]
+    >>> round(error_bound(late, 400, noise=0.3, window=0.25), 6), error_bound(late, 100, 0.3, 0.25)
+    (0.001595, nan)
+    """
+    return _where_it_applies(error_right_side, curves, budget, noise, window)
+
+
+def _where_it_applies(
+    right_side: Callable[[Floats, int, float, float], float],
+    curves: cx.Curves,
+    budget: int,
+    noise: float,
+    window: float,
+) -> float:
+    cx.need(noise=noise, window=window)
+    means = cx.as_problem(curves, budget)[:, :budget]
+    if not applies(means, budget, window):
+        return nan
+    return right_side(cx.gaps(means, budget), budget, noise, window)
+
+
+def applies(curves: cx.Curves, budget: int, window: float) -> bool:
+    """Return whether the theorem applies: Assumption 1 and `bias_condition` hold.
+
+    >>> applies([[0.9] * 100, [0.4] * 100], 100, window=0.25)
+    True
+    """
+    means = cx.as_problem(curves, budget)[:, :budget]
+    return bias_condition(means, budget, window) and cx.rises_and_is_concave(means)
+
+
+def error_right_side(gaps: ArrayLike, budget: int, noise: float, window: float) -> float:
+    r"""Return the printed right side of [Mussi24, Thm thr:ub_error_us], applying or not.
 
     .. math:: e_T \le (K-1) \exp\Bigl( -\frac{\varepsilon T}{8 K \sigma^2} \Delta_{(2)}(T)^2 \Bigr)
 
@@ -54,7 +114,7 @@ def error_bound(gaps: ArrayLike, budget: int, noise: float, window: float) -> fl
     line (`bias_condition` holds, Assumption 2 does not) the error can exceed this; it never
     exceeds `proved_error_bound`.
 
-    >>> round(error_bound([0, 0.5], budget=400, noise=0.5, window=0.25), 12)  # exp(-100 / 16)
+    >>> round(error_right_side([0, 0.5], budget=400, noise=0.5, window=0.25), 12)  # exp(-100 / 16)
     0.001930454136
     """
     ordered, signal = _signals(gaps, budget, noise, window)
@@ -62,15 +122,27 @@ def error_bound(gaps: ArrayLike, budget: int, noise: float, window: float) -> fl
     return (len(ordered) - 1) * cx.exponential(exponent)
 
 
-def proved_error_bound(gaps: ArrayLike, budget: int, noise: float, window: float) -> float:
-    r"""Return the error probability by the same proof, for the noise of both whole windows.
+def proved_error_bound(curves: cx.Curves, budget: int, noise: float, window: float) -> float:
+    r"""Return the bound that the proof supports, `proved_right_side`.
+
+    It is nan unless the curves rise and are concave (Assumption 1) and `bias_condition` holds.
+
+    >>> still = [[0.5] * 400, [0.0] * 400]
+    >>> round(proved_error_bound(still, budget=400, noise=0.5, window=0.25), 9)  # exp(-50 / 16)
+    0.043936934
+    """
+    return _where_it_applies(proved_right_side, curves, budget, noise, window)
+
+
+def proved_right_side(gaps: ArrayLike, budget: int, noise: float, window: float) -> float:
+    r"""Return the error by the same proof, for the noise of both whole windows.
 
     .. math:: e_T \le \sum_{i \ne i^*} \exp\Bigl( -\frac{h \Delta_i(T)^2}{16 \sigma^2} \Bigr),
               \qquad h = \max(1, \lfloor \varepsilon \lfloor T/K \rfloor \rfloor)
 
-    Holds under `bias_condition`; see `rising_sr.proved_error_bound` for the 16.
+    It is a bound under `bias_condition` only; see `rising_sr.proved_right_side` for the 16.
 
-    >>> round(proved_error_bound([0, 0.5], budget=400, noise=0.5, window=0.25), 9)  # exp(-50 / 16)
+    >>> round(proved_right_side([0, 0.5], budget=400, noise=0.5, window=0.25), 9)  # exp(-50 / 16)
     0.043936934
     """
     ordered, signal = _signals(gaps, budget, noise, window)

@@ -1,15 +1,20 @@
 """scikit-learn: an estimator as a learner, and searches that race.
 
 `SklearnLearner` makes a learner of an estimator, `RaceSearchCV` races several, and
-`RaceRandomSearchCV` many settings of one.
+`RaceRandomSearchCV` many settings of one. `tabular_models` returns models for a table with text,
+categories, dates and gaps.
 """
 
 from latebloomer.errors import extra
 
 extra("sklearn", "scikit-learn adapters", "sklearn")  # what to install, before what follows
 
+from latebloomer.integrations.sklearn.named_search import RaceSearchCV  # noqa: E402
+from latebloomer.integrations.sklearn.random_search import RaceRandomSearchCV  # noqa: E402
 from latebloomer.integrations.sklearn.search_race import NoneLearns  # noqa: E402
-from latebloomer.integrations.sklearn.searches import RaceRandomSearchCV, RaceSearchCV  # noqa: E402
 from latebloomer.integrations.sklearn.sklearn_learner import SklearnLearner  # noqa: E402
+from latebloomer.integrations.sklearn.table_encoder import TableEncoder  # noqa: E402
+from latebloomer.integrations.sklearn.tables import tabular_models  # noqa: E402
 
 __all__ = ["NoneLearns", "RaceRandomSearchCV", "RaceSearchCV", "SklearnLearner"]
+__all__ += ["TableEncoder", "tabular_models"]

@@ -1,20 +1,48 @@
-"""`SklearnLearner`: a scikit-learn estimator as a learner, and how its checkpoints are written."""
+"""`SklearnLearner`: a scikit-learn estimator as a learner."""
 
 import json
-import pickle
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import is_classifier
 
-from latebloomer._util.text import plain_repr, reason_of
-from latebloomer.errors import LearnerError, extra, require
-from latebloomer.integrations.sklearn import splits, training
-from latebloomer.integrations.sklearn.scoring import Metrics, Notes, Range, need_scoring
-from latebloomer.racing.settings import differences
+from latebloomer._util.text import plain_repr
+from latebloomer.errors import LearnerError, require
+from latebloomer.integrations.sklearn import splits
+from latebloomer.integrations.sklearn.metrics import FoldScores, Metrics, Range, need_scoring
+from latebloomer.integrations.sklearn.model_files import ModelFormat, model_format
+from latebloomer.integrations.sklearn.row_parts import parts_of_score
+from latebloomer.integrations.sklearn.training.early_stopping import Patience
+from latebloomer.integrations.sklearn.training.estimators import has_head, seeded, settings_of
+from latebloomer.integrations.sklearn.training.fold_model import TrainingSettings, settings_for
+from latebloomer.integrations.sklearn.training.model_kinds import model_class
+from latebloomer.integrations.sklearn.training.warm_start_model import OneStepModel
+from latebloomer.racing.same_race import differences
+from latebloomer.theory.row_scores import RowScores
+
+LABEL = "sklearn.json"
+
+
+@dataclass(frozen=True)
+class LearnerParts:
+    """What a learner is made of, on rows that have been split already."""
+
+    estimator: Any
+    folds: list[splits.Fold]
+    settings: TrainingSettings
+    metrics: Metrics
+    checkpoints: ModelFormat
+
+
+class BestIteration(NamedTuple):
+    """The best score so far, and when it was."""
+
+    score: float
+    steps: int
+    scores: FoldScores  # by metric and fold
 
 
 class SklearnLearner:
@@ -55,6 +83,10 @@ class SklearnLearner:
         Types that skops may load, in addition to those that it trusts itself.
     sample_weight : Any
         A weight for each row, for training and for the score.
+    best_iteration : bool | None
+        Whether `model` is the one with the best score so far. Default: if the estimator asks to
+        stop early (`early_stopping_rounds`, `early_stopping=True`). Then it has finished once its
+        own number of iterations has brought no better score.
 
     Raises
     ------
@@ -87,8 +119,9 @@ class SklearnLearner:
         checkpoint_format: str = "pickle",
         trusted: Iterable[str | type] | None = None,
         sample_weight: Any = None,
+        best_iteration: bool | None = None,
     ) -> None:
-        training.model_class(estimator)  # raises an error before anything is split
+        model_class(estimator)  # raises an error before anything is split
         checkpoints = model_format(checkpoint_format, trusted)
         seed, metrics = splits.seed_from(random_state), Metrics(need_scoring(scoring))
         X, y = splits.indexable_data(X, y)
@@ -105,26 +138,32 @@ class SklearnLearner:
             classifier = is_classifier(estimator)
             pairs = splits.split_rows(X, y, validation, classifier, seed, "validation", {})
             folds = splits.folds_of(X, y, pairs, weights, weights)
-        settings = training.settings_for(estimator, y, batch, step, seed)
-        self._set_up((estimator, folds, settings, metrics, checkpoints, Notes()))
+        settings = settings_for(estimator, y, batch, step, seed, best_iteration)
+        self._set_up(LearnerParts(estimator, folds, settings, metrics, checkpoints))
         self.score_range: Range | None = metrics.range_of(estimator)
 
     @classmethod
-    def made_of(cls, parts: "Parts") -> "SklearnLearner":
+    def from_parts(cls, parts: LearnerParts) -> Self:
         """Return a learner on rows that have been split already."""
-        self = cls.__new__(cls)
-        self._set_up(parts)
-        return self
+        learner = cls.__new__(cls)
+        learner._set_up(parts)
+        return learner
 
-    def _set_up(self, parts: "Parts") -> None:
-        self.estimator, folds, settings, self._metrics, self._format, self._notes = parts
-        self._scorer = self._metrics.scorer(self.estimator)
+    def _set_up(self, parts: LearnerParts) -> None:
+        self.estimator, folds, self._metrics = parts.estimator, parts.folds, parts.metrics
+        self._checkpoints = parts.checkpoints
+        self._scores: FoldScores = {}  # the latest, by metric
+        self._scorer = self._metrics.quick_scorer(self.estimator, folds[0].y_val)
+        self.score: float | None = None  # the latest
         self._rows = [splits.row_count(fold.X) for fold in folds]
-        kind = training.model_class(self.estimator)
-        self._models = [kind(self.estimator, fold, settings) for fold in folds]
+        kind = model_class(self.estimator)
+        own = seeded(self.estimator, parts.settings.seed)
+        self._models = [kind(own, fold, parts.settings) for fold in folds]
         self.full_steps = self._models[0].full_steps  # by what the estimator declares
-        self.in_one_step = kind is training.OneStepModel
-        head = ", after steps fitted once" if training.has_head(self.estimator) else ""
+        self.in_one_step = kind is OneStepModel
+        self.keeps_best = self._models[0].keeps_best
+        self._best: BestIteration | None = None
+        head = ", after steps fitted once" if has_head(self.estimator) else ""
         self.how = f"{self._models[0].how}{head}{f'; {len(folds)} folds' * (len(folds) > 1)}"
 
     def pull(self, steps: int = 1) -> float:
@@ -135,13 +174,54 @@ class SklearnLearner:
         if self.finished:
             raise StopIteration
         self.train(steps)
-        scores = self._notes.scores = self._metrics.scores(self._scorer, self._models)
-        return float(np.mean(scores[f"test_{self._metrics.leading}"]))
+        self._scores = self._metrics.scores(self._scorer, self._models)
+        self.score = float(np.mean(self._scores[f"test_{self._metrics.leading}"]))
+        if self.keeps_best:
+            self._judge(self.score)
+        return self.score
+
+    def _judge(self, score: float) -> None:
+        """Keep the best iteration, and end with it once the patience or the training is over."""
+        patience, best = self.patience, self._best
+        if best is None or score > best.score + (patience.least_gain if patience else 0.0):
+            self._best = BestIteration(score, self.steps, self._scores)
+            for model in self._models:
+                model.keep()
+            return
+        out_of_patience = patience is not None and patience.is_over(self.steps - best.steps)
+        if out_of_patience or self.finished or self.steps >= self.full_steps:
+            for model in self._models:
+                model.end_at(best.steps)
+            self.score, self._scores = best.score, best.scores
+
+    @property
+    def patience(self) -> Patience | None:
+        """How long it trains on without a better score; None: to the end of its training."""
+        return self._models[0].patience
+
+    def iterations(self, steps: int) -> int:
+        """Return the estimator's own iterations in some steps: epochs, trees or rounds."""
+        return self._models[0].iterations(steps)
+
+    @property
+    def best_steps(self) -> int:
+        """Number of steps up to the best score so far, if that is kept; else all of them."""
+        return self.steps if self._best is None else self._best.steps
+
+    @property
+    def score_details(self) -> FoldScores | None:
+        """The latest scores of each metric by fold; None if there is one score alone."""
+        return self._scores if len(self._scores) > 1 or len(self._models) > 1 else None
 
     def train(self, steps: int = 1) -> None:
         """Train up to `steps` more steps, without a score."""
         for model in self._models:
             model.train(steps)
+
+    def fit(self) -> None:
+        """Train an untrained learner in full, by the estimator's own `fit`."""
+        for model in self._models:
+            model.fit()
 
     @property
     def finished(self) -> bool:
@@ -150,8 +230,35 @@ class SklearnLearner:
 
     @property
     def model(self) -> Any:
-        """The estimator as trained so far (with several folds, on the first); None before."""
-        return self._models[0].model
+        """The estimator as trained so far (with several folds, on the first); None before.
+
+        If the best iteration is kept, the estimator as it was then.
+        """
+        ahead = not self.finished and self.best_steps < self.steps
+        first = self._models[0]
+        return first.model_of(self.best_steps) if ahead else first.model
+
+    @property
+    def models(self) -> list[Any]:
+        """The estimator as trained so far on each fold."""
+        return [model.model for model in self._models]
+
+    def predictions(self, classes: Any) -> list[Any] | None:
+        """Return the predictions for the held-out rows of each fold; None if one has none.
+
+        For classes these are probabilities.
+        """
+        found = [model.predictions(classes) for model in self._models]
+        return None if any(one is None for one in found) else found
+
+    @property
+    def row_scores(self) -> list[RowScores] | None:
+        """The score in parts, one for each held-out row, of each fold; None if it has none."""
+        if self.model is None:
+            return None
+        found = [parts_of_score(self._metrics, model) for model in self._models]
+        known = [parts for parts in found if parts is not None]
+        return known if len(known) == len(found) else None
 
     @property
     def steps(self) -> int:
@@ -162,13 +269,17 @@ class SklearnLearner:
         """Write what training has changed; the data are not saved."""
         states = [model.state() for model in self._models]
         for number, (model, _) in enumerate(states):
-            self._format.write(model, Path(folder), number)
-        label = [self._label(), [progress for _, progress in states]]
+            self._checkpoints.write(model, Path(folder), number)
+        copies = {n: model.best_copy for n, model in enumerate(self._models, len(states))}
+        kept = [number for number, model in copies.items() if model is not None]
+        for number in kept:
+            self._checkpoints.write(copies[number], Path(folder), number)
+        label = [self._label(), [progress for _, progress in states], self._best, kept]
         (Path(folder) / LABEL).write_text(json.dumps(label), encoding="utf-8")
 
     def _label(self) -> dict[str, Any]:
         """Return what a checkpoint must have in common with the learner that loads it."""
-        settings = training.settings_of(self.estimator).items()
+        settings = settings_of(self.estimator).items()
         return {name: plain_repr(value) for name, value in settings} | {"rows": self._rows}
 
     def load(self, folder: Path) -> None:
@@ -176,109 +287,15 @@ class SklearnLearner:
 
         A pickle can run any code: load only those that you trust.
         """
-        self._format.need_own(Path(folder))
+        self._checkpoints.need_own(Path(folder))
         text = (Path(folder) / LABEL).read_text(encoding="utf-8")
-        label, progress = json.loads(text)
+        label, progress, best, kept = json.loads(text)
         if other := differences(label, self._label()):
             cure = "Give the same estimator, data and validation."
             raise LearnerError(f"The checkpoint is of another learner: {'; '.join(other)}. {cure}")
         for number, model in enumerate(self._models):
-            model.restore(self._format.read(Path(folder), number), progress[number])
-
-
-# --- checkpoints ---
-
-LABEL = "sklearn.json"
-FORMATS = ("pickle", "skops")
-# In addition to what skops trusts of scikit-learn: the optimizers of its nets are numbers and
-# arrays. Trees are not listed: scikit-learn follows the indices in them without a check of bounds.
-OPTIMIZERS = "sklearn.neural_network._stochastic_optimizers"
-TRUSTED = (f"{OPTIMIZERS}.AdamOptimizer", f"{OPTIMIZERS}.SGDOptimizer")
-
-
-class ModelFormat(NamedTuple):
-    """How the models of a checkpoint are written: as pickles, or by skops.
-
-    A pickle can run any code when it is loaded. skops writes what a model consists of, and loads
-    only types that are trusted.
-    """
-
-    name: str = "pickle"
-    trusted: tuple[str, ...] = ()  # full names of types, in addition to `TRUSTED`
-
-    def need_own(self, folder: Path) -> None:
-        """Raise a `LearnerError` if a checkpoint is of another format: it is not opened."""
-        saved = [name for name in FORMATS if (folder / f"model-0.{name}").is_file()]
-        if self.name not in saved:
-            found = f"was saved with checkpoint_format={saved[0]!r}" if saved else "has no such"
-            raise LearnerError(
-                f"checkpoint_format={self.name!r} reads model-0.{self.name}, but the checkpoint "
-                f"{found}: continue with the format that the race was started with"
-            )
-
-    def write(self, model: Any, folder: Path, number: int) -> None:
-        """Write the model of a fold."""
-        if self.name == "pickle":
-            data = pickle.dumps(model)
-        else:
-            with _failing(f"save {type(model).__name__}", "checkpoint_format='pickle' may"):
-                data = bytes(_skops().dumps(model))
-                self._need_trusted(data)  # now, rather than when the race is to be resumed
-        (folder / f"model-{number}.{self.name}").write_bytes(data)
-
-    def read(self, folder: Path, number: int) -> Any:
-        """Return the model of a fold."""
-        data = (folder / f"model-{number}.{self.name}").read_bytes()
-        if self.name == "pickle":
-            return pickle.loads(data)
-        with _failing("load the model", "without its checkpoint the learner is trained again"):
-            self._need_trusted(data)
-            return _skops().loads(data, trusted=[*TRUSTED, *self.trusted])
-
-    def _need_trusted(self, data: bytes) -> None:
-        found = set(_skops().get_untrusted_types(data=data)) - {*TRUSTED, *self.trusted}
-        if found:
-            listed = sorted({*self.trusted, *found})
-            said = f"the model holds {', '.join(sorted(found))}, which skops does not trust"
-            cure = f"if only you can write checkpoints, set trusted={listed!r}"
-            raise LearnerError(f"{said}: {cure}")
-
-
-@contextmanager
-def _failing(doing: str, advice: str) -> Iterator[None]:
-    """Raise what skops cannot do as a `LearnerError`: a lambda, for example, has no name."""
-    try:
-        yield
-    except LearnerError:
-        raise
-    except Exception as error:  # also what an object's own code raises
-        raise LearnerError(f"skops cannot {doing} ({reason_of(error)}): {advice}") from error
-
-
-def _skops() -> Any:
-    return extra("skops.io", "checkpoints without pickle", "skops")
-
-
-def model_format(name: Any, trusted: Any) -> ModelFormat:
-    """Return the format that the settings `checkpoint_format` and `trusted` ask for.
-
-    >>> model_format("skops", ["sklearn.tree._tree.Tree"])
-    ModelFormat(name='skops', trusted=('sklearn.tree._tree.Tree',))
-    """
-    require(name in FORMATS, "checkpoint_format", name, "'pickle' or 'skops'",
-            "it is how checkpoints are written")  # fmt: skip
-    if name == "skops":
-        _skops()  # raises an error before anything is trained
-    require(name == "skops" or trusted is None, "trusted", trusted,
-            "omitted without checkpoint_format='skops'", "a pickle may hold any type")  # fmt: skip
-    types = list(trusted or ())
-    require(not isinstance(trusted, str) and all(isinstance(one, str | type) for one in types),
-            "trusted", trusted, "a list of types or of their full names",
-            "such as 'sklearn.tree._tree.Tree'")  # fmt: skip
-    names = (one if isinstance(one, str) else f"{one.__module__}.{one.__name__}" for one in types)
-    return ModelFormat(name, tuple(names))
-
-
-Parts: TypeAlias = tuple[
-    Any, list[splits.Fold], training.TrainingSettings, Metrics, ModelFormat, Notes
-]  # of a learner
+            model.restore(self._checkpoints.read(Path(folder), number), progress[number])
+        for number in kept:
+            model = self._models[number - len(self._models)]
+            model.best_copy = self._checkpoints.read(Path(folder), number)
+        self._best = None if best is None else BestIteration(*best)

@@ -1,9 +1,6 @@
-"""Rows: which are held out, and what else `fit` is given with them.
+"""Rows: which are trained on, and which are held out to be scored on.
 
-A score is never taken on rows that a model trains on. What goes with rows (weights, groups) is
-passed on as in scikit-learn's own searches: with metadata routing switched on each part gets what
-it asks for; without it `groups` go to the splitter, and all else to the estimators,
-`sample_weight` also to a scorer that takes it.
+A score is never taken on rows that a model trains on.
 """
 
 from collections.abc import Iterable, Mapping
@@ -13,15 +10,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn import get_config
 from sklearn.base import is_classifier
 from sklearn.model_selection import GroupShuffleSplit, check_cv
 from sklearn.utils import assert_all_finite, check_random_state, column_or_1d, indexable
-from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 
 from latebloomer._util.text import brief
 from latebloomer.errors import SettingError, require
+from latebloomer.integrations.sklearn.shared_bins import SharedBins
+from latebloomer.integrations.sklearn.shared_heads import SharedHeads
 
 RowNumbers = NDArray[np.intp]
 Params = Mapping[str, Any]
@@ -39,48 +36,75 @@ class Fold(NamedTuple):
     fit_params: Params = NOTHING  # what training takes next to the rows: sample_weight
     score_params: Params = NOTHING  # what the scorer takes next to the held-out rows
     train_score_params: Params = NOTHING  # and next to the training rows
+    heads: SharedHeads | None = None  # of all learners of these rows
+    bins: SharedBins | None = None  # the same
+    held: RowNumbers | None = None  # the held-out rows' numbers, if scores can be taken apart
+    units: RowNumbers | None = None  # the number of each held-out row's group
 
 
 def folds_of(
-    X: Any, y: Any, splits: list[Split], fit_params: Params, score_params: Params
+    X: Any,
+    y: Any,
+    splits: list[Split],
+    fit_params: Params,
+    score_params: Params,
+    units: RowNumbers | None = None,
 ) -> list[Fold]:
-    """Return a fold for each split."""
-    rows = row_count(y)
+    """Return a fold for each split; `units` are the groups of rows, by number."""
+    rows, once = row_count(y), each_row_once(splits)
     return [
         Fold(
-            take_rows(X, train), take_rows(y, train), take_rows(X, held), take_rows(y, held),
-            take_params(fit_params, train, rows), take_params(score_params, held, rows),
+            take_rows(X, train),
+            take_rows(y, train),
+            take_rows(X, held),
+            take_rows(y, held),
+            take_params(fit_params, train, rows),
+            take_params(score_params, held, rows),
             take_params(score_params, train, rows),
+            SharedHeads(),
+            SharedBins(),
+            held if once else None,
+            None if units is None else units[held],
         )
         for train, held in splits
-    ]  # fmt: skip
+    ]
+
+
+def each_row_once(splits: list[Split]) -> bool:
+    """Return whether no row is held out twice, and rows are not held out in their order in time.
+
+    Only then are scores by row those of independent rows.
+    """
+    held = np.concatenate([held for _, held in splits])
+    forward = len(splits) > 1 and all(train.max() < own.min() for train, own in splits)
+    return len(np.unique(held)) == len(held) and not forward
 
 
 def split_rows(
-    X: Any, y: Any, given: Any, classifier: bool, seed: int, name: str, params: Params
+    X: Any, y: Any, cv: Any, classifier: bool, seed: int, name: str, params: Params
 ) -> list[Split]:
     """Return the numbers of the rows to train on and of the held-out rows, for each split.
 
-    `given`, a setting called `name`, is a share, a number of folds, a splitter (to which `params`
+    `cv`, a setting called `name`, is a share, a number of folds, a splitter (to which `params`
     are passed: groups) or the splits themselves.
     """
-    if isinstance(given, float | np.floating):
+    if isinstance(cv, float | np.floating):
         if params.get("groups") is None:
-            return [_hold_out_share(y, float(given), classifier, seed, name)]
-        given = GroupShuffleSplit(1, test_size=float(given), random_state=seed)
-    pairs = given
-    if hasattr(given, "split") or not isinstance(given, Iterable):  # text has a split, too
+            return [_hold_out_share(y, float(cv), classifier, seed, name)]
+        cv = GroupShuffleSplit(1, test_size=float(cv), random_state=seed)
+    pairs = cv
+    if hasattr(cv, "split") or not isinstance(cv, Iterable):  # text has a split, too
         try:
-            splitter = check_cv(given, y, classifier=classifier)
+            splitter = check_cv(cv, y, classifier=classifier)
         except ValueError:
             needed = "a share of the rows, such as 0.2, at least 2 folds, a splitter, or splits"
-            raise SettingError(f"{name}={brief(given)}, but {name} must be {needed}") from None
+            raise SettingError(f"{name}={brief(cv)}, but {name} must be {needed}") from None
         if getattr(splitter, "random_state", seed) is None:  # a resume must find the same rows
             splitter = copy(splitter)
             splitter.random_state = seed
         pairs = splitter.split(X, y, **params)
-    splits = [_checked_split(one, row_count(y), name) for one in pairs]
-    require(len(splits) > 0, name, given, "at least one split", "a score needs held-out rows")
+    splits = [_checked_split(pair, row_count(y), name) for pair in pairs]
+    require(len(splits) > 0, name, cv, "at least one split", "a score needs held-out rows")
     return splits
 
 
@@ -109,8 +133,13 @@ def _hold_out_share(y: Any, share: float, classifier: bool, seed: int, name: str
         by_class = free[np.argsort(codes[free], kind="stable")]
         free = by_class[np.diff(codes[by_class], prepend=-1) == 0]  # all but one of each class
     held = min(max(1, round(share * rows)), free.size)
-    require(0 < held < rows, name, share, "a share that leaves rows to train and to score on",
-            f"with n_samples={rows} give more rows, each class at least twice")  # fmt: skip
+    require(
+        0 < held < rows,
+        name,
+        share,
+        "a share that leaves rows to train and to score on",
+        f"with n_samples={rows} give more rows, each class at least twice",
+    )
     spread = ((np.arange(held) + rng.random()) * free.size / held).astype(np.intp)
     chosen = np.zeros(rows, dtype=bool)
     chosen[free[np.minimum(spread, free.size - 1)]] = True
@@ -183,51 +212,18 @@ def _is_per_row(value: Any, count: int) -> bool:
     return not plain and row_count(value) == count
 
 
+def bytes_of(data: Any) -> float:
+    """Return the size of rows in memory; infinite if that is not known.
+
+    >>> bytes_of(np.zeros((100, 3))), bytes_of([[1.0], [2.0]])
+    (2400.0, inf)
+    """
+    if hasattr(data, "memory_usage"):  # of pandas
+        return float(np.sum(data.memory_usage()))
+    parts = data if hasattr(data, "nbytes") else getattr(data, "data", None)  # of a sparse one
+    return float(getattr(parts, "nbytes", np.inf))
+
+
 def row_count(data: Any) -> int:
     """Return the number of rows."""
     return int(data.shape[0]) if hasattr(data, "shape") and data.shape else len(data)
-
-
-# --- what goes with rows, and which part of a search gets it ---
-
-
-def routing_enabled() -> bool:
-    """Return whether scikit-learn's metadata routing is switched on."""
-    return bool(get_config().get("enable_metadata_routing"))
-
-
-def router_for(owner: Any, estimators: Mapping[str, Any], scorer: Any, cv: Any) -> MetadataRouter:
-    """Return what a search passes on, for scikit-learn's metadata routing."""
-    fits = MethodMapping().add(caller="fit", callee="fit")
-    splits = MethodMapping().add(caller="fit", callee="split")
-    scores = MethodMapping().add(caller="score", callee="score").add(caller="fit", callee="score")
-    router = MetadataRouter(owner=owner).add(scorer=scorer, method_mapping=scores)
-    router.add(splitter=cv, method_mapping=splits)
-    # By names that no part of the search has: an estimator may be called "scorer".
-    routes = {f"estimator {name}": estimator for name, estimator in estimators.items()}
-    return router.add(**routes, method_mapping=fits)
-
-
-def routed_params(
-    search: Any, params: Params, raced: Iterable[str], X: Any
-) -> tuple[dict[str, Params], Params, Params]:
-    """Return what each estimator gets, by name, and what the scorer and the splitter get.
-
-    Settings of one "estimator" all get what that asks for.
-    """
-    given = {name: value for name, value in params.items() if value is not None}
-    for name in {"sample_weight", "groups"} & set(given):
-        need_one_per_row(name, given[name], X)
-    if routing_enabled():
-        routed = process_routing(search, "fit", **given)
-        shared = routed.get("estimator estimator")
-        fit = {name: routed.get(f"estimator {name}", shared).fit for name in raced}
-        return fit, routed.scorer.score, routed.splitter.split
-    groups = {name: given.pop(name) for name in ("groups",) if name in given}
-    weights = {name: given[name] for name in ("sample_weight",) if name in given}
-    return dict.fromkeys(raced, given), weights, groups
-
-
-def score_params(search: Any, params: Params) -> Params:
-    """Return what the scorer gets of the parameters of `score`: all, if nothing is routed."""
-    return process_routing(search, "score", **params).scorer.score if routing_enabled() else params

@@ -6,15 +6,17 @@ Both are here for comparison.
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
-from latebloomer.core import ledger as ledgers
+from latebloomer.core.history import reward_at
 from latebloomer.core.kernel import kernel
 from latebloomer.core.ledger import ANY, OVER, PULLS, RACERS, Ledger
 from latebloomer.core.random import POLICY_STREAM, uniform
+from latebloomer.core.run_memory import NOTHING, REWARDS, Memory
 from latebloomer.errors import need_in
 from latebloomer.policies.base import Policy, open_arms
 from latebloomer.policies.power_law import commit, runner_up
 
-WAITING, IN_TURN, ABANDONED = 0.0, 1.0, 2.0  # in `Ledger.memo`
+TURN = 0  # cell of `Ledger.arm`:
+WAITING, IN_TURN, ABANDONED = 0.0, 1.0, 2.0
 
 
 class Numbers(NamedTuple):
@@ -45,13 +47,15 @@ class TurnPolicy(Policy):
         return Numbers(float(self.alpha), float(self.best), tau, budget // 2)
 
     def pick_batch(
-        self, rule: Any, ledger: Ledger, held: list[int], count: int, game: Any
+        self, settings: Any, ledger: Ledger, held: list[int], count: int, game: Any
     ) -> list[int]:
         """Return the arms in turn and those that wait, by index."""
-        able = [i for i in open_arms(ledger, held, game.horizon) if ledger.memo[i] != ABANDONED]
+        able = [
+            i for i in open_arms(ledger, held, game.horizon) if ledger.arm[i][TURN] != ABANDONED
+        ]
         more = able[: count - len(held)]
         for i in more:
-            ledger.memo[i] = IN_TURN
+            ledger.arm[i][TURN] = IN_TURN
         return [*held, *more]
 
 
@@ -87,7 +91,7 @@ class PTRR(TurnPolicy):
     """
 
     name: ClassVar[str] = "ptrr"
-    remember = staticmethod(ledgers.remember_nothing)
+    memory: ClassVar[Memory] = Memory(NOTHING, arm=("turn",), kept=("turn",))
 
     def levels(self, arms: int, budget: int, horizon: int) -> list[tuple[int, int]]:
         return [(ANY, horizon)]
@@ -106,8 +110,8 @@ class PTRR(TurnPolicy):
 def abandon_if_low(self: Numbers, ledger: Ledger, i: int) -> None:
     """End the turn of arm i if its latest reward is below the threshold."""
     threshold = self.best * (ledger.n[i] / self.tau) ** self.alpha
-    if ledger.memo[i] == IN_TURN and ledger.last[i] < threshold:
-        ledger.memo[i] = ABANDONED
+    if ledger.arm[i][TURN] == IN_TURN and ledger.last[i] < threshold:
+        ledger.arm[i][TURN] = ABANDONED
 
 
 @kernel
@@ -117,9 +121,9 @@ def arm_in_turn(ledger: Ledger, horizon: int, seed: int, run: int) -> int:
     for place in range(ledger.cursor[RACERS]):
         i = ledger.racing[place]
         if ledger.n[i] < horizon:
-            if ledger.memo[i] == IN_TURN:
+            if ledger.arm[i][TURN] == IN_TURN:
                 return i
-            if ledger.memo[i] == WAITING:
+            if ledger.arm[i][TURN] == WAITING:
                 drawn = uniform(seed, run, POLICY_STREAM, i)  # the order of the run
                 if drawn < lowest:
                     following, lowest = i, drawn
@@ -127,7 +131,7 @@ def arm_in_turn(ledger: Ledger, horizon: int, seed: int, run: int) -> int:
                 best = i
     if following == OVER:
         return best
-    ledger.memo[following] = IN_TURN
+    ledger.arm[following][TURN] = IN_TURN
     return following
 
 
@@ -162,7 +166,7 @@ class Hybrid(TurnPolicy):
     """
 
     name: ClassVar[str] = "hybrid"
-    remember = staticmethod(ledgers.remember_rewards)
+    memory: ClassVar[Memory] = Memory(REWARDS, arm=("turn",), kept=("turn",))
 
     def levels(self, arms: int, budget: int, horizon: int) -> list[tuple[int, int]]:
         return [(arms, 2), (ANY, horizon)]
@@ -176,7 +180,7 @@ class Hybrid(TurnPolicy):
     @kernel
     def update_rating(self: Any, ledger: Ledger, i: int, horizon: int) -> None:
         n, last = ledger.n[i], ledger.last[i]
-        step = last - ledger.Q[i][n - 1] if n > 1 else 0.0
+        step = last - reward_at(ledger, i, n - 1) if n > 1 else 0.0
         ledger.rating[i] = last + (horizon - n) * max(0.0, step)
         abandon_if_low(self, ledger, i)
 
@@ -189,12 +193,12 @@ class Hybrid(TurnPolicy):
         return best_racing(ledger, horizon)
 
     def pick_batch(
-        self, rule: Any, ledger: Ledger, held: list[int], count: int, game: Any
+        self, settings: Any, ledger: Ledger, held: list[int], count: int, game: Any
     ) -> list[int]:
         """Return the arms with the next largest U; by turns after half of the budget."""
-        turns = ledger.cursor[RACERS] > 1 and ledger.cursor[PULLS] >= rule.half
+        turns = ledger.cursor[RACERS] > 1 and ledger.cursor[PULLS] >= settings.half
         way = TurnPolicy.pick_batch if turns else Policy.pick_batch
-        return way(self, rule, ledger, held, count, game)
+        return way(self, settings, ledger, held, count, game)
 
     @kernel
     def final_rating(self, ledger: Ledger, i: int, budget: int, horizon: int) -> float:

@@ -4,9 +4,11 @@ from dataclasses import dataclass
 from math import log
 from typing import Any, ClassVar
 
-from latebloomer.core import ledger as ledgers
+from latebloomer.core.history import reward_at
 from latebloomer.core.kernel import kernel
-from latebloomer.core.ledger import ANY, PULLS, RACERS, SWEEPS, Ledger, close_ranks
+from latebloomer.core.ledger import ANY, PULLS, RACERS, SWEEPS, Ledger
+from latebloomer.core.ranking import close_ranks
+from latebloomer.core.run_memory import NOTHING, REWARDS, Memory
 from latebloomer.errors import need_in, need_whole
 from latebloomer.policies.base import Policy
 from latebloomer.policies.related.power_thresholds import best_racing
@@ -45,14 +47,15 @@ class IEpoch(ByWindow):
     def levels(self, arms: int, budget: int, horizon: int) -> list[tuple[int, int]]:
         return [(arms, self.i), (1, budget)]
 
-    def share(self) -> float:
+    def rated_share(self) -> float:
         return 0.0
 
     def smallest_budget(self, arms: int) -> tuple[int, str]:
         return arms * self.i, f"each learner is pulled {self.i} times before one is chosen"
 
 
-SMALLEST, LARGEST = 0, 1  # cells of Ledger.pool: rewards of the race so far
+MAXIMUM = 0  # cell of `Ledger.arm`: its largest reward
+SMALLEST, LARGEST = 0, 1  # cells of `Ledger.run`: of all rewards so far
 
 
 @dataclass(frozen=True)
@@ -84,7 +87,7 @@ class MaxUCB(Policy):
 
     name: ClassVar[str] = "max-ucb"
     cites: ClassVar[tuple[str, ...]] = ("Balef25",)
-    remember = staticmethod(ledgers.remember_nothing)
+    memory: ClassVar[Memory] = Memory(NOTHING, arm=("maximum",), run=("smallest", "largest"))
     _examples = ({}, {"alpha": 2.0})
 
     def __post_init__(self) -> None:
@@ -95,12 +98,14 @@ class MaxUCB(Policy):
 
     @kernel
     def update_rating(self, ledger: Ledger, i: int, horizon: int) -> None:
-        reward, pool = ledger.last[i], ledger.pool
+        reward, run = ledger.last[i], ledger.run
         first = ledger.cursor[PULLS] == 1
-        pool[SMALLEST] = reward if first else min(pool[SMALLEST], reward)
-        pool[LARGEST] = reward if first else max(pool[LARGEST], reward)
-        ledger.memo[i] = reward if ledger.n[i] == 1 else max(ledger.memo[i], reward)
-        ledger.rating[i] = ledger.memo[i]
+        run[SMALLEST] = reward if first else min(run[SMALLEST], reward)
+        run[LARGEST] = reward if first else max(run[LARGEST], reward)
+        ledger.arm[i][MAXIMUM] = (
+            reward if ledger.n[i] == 1 else max(ledger.arm[i][MAXIMUM], reward)
+        )
+        ledger.rating[i] = ledger.arm[i][MAXIMUM]
 
     @kernel
     def pick(self: Any, ledger: Ledger, pulled: int, horizon: int, seed: int, run: int) -> int:
@@ -113,14 +118,14 @@ class MaxUCB(Policy):
 
     @kernel
     def final_rating(self, ledger: Ledger, i: int, budget: int, horizon: int) -> float:
-        return ledger.memo[i]
+        return ledger.arm[i][MAXIMUM]
 
 
 @kernel
 def index_of(self: Any, ledger: Ledger, i: int) -> float:
     """Return B_i for the next pull."""
-    low, spread = ledger.pool[SMALLEST], ledger.pool[LARGEST] - ledger.pool[SMALLEST]
-    level = (ledger.memo[i] - low) / spread if spread > 0.0 else 0.0
+    low, spread = ledger.run[SMALLEST], ledger.run[LARGEST] - ledger.run[SMALLEST]
+    level = (ledger.arm[i][MAXIMUM] - low) / spread if spread > 0.0 else 0.0
     bonus = self.alpha * log(ledger.cursor[PULLS] + 1.0) / ledger.n[i]
     return level + bonus * bonus
 
@@ -154,7 +159,7 @@ class RisingBandits(Policy):
 
     name: ClassVar[str] = "rising-bandits"
     cites: ClassVar[tuple[str, ...]] = ("LiJiang20",)
-    remember = staticmethod(ledgers.remember_rewards)
+    memory: ClassVar[Memory] = Memory(REWARDS)
     _examples = ({}, {"span": 2})
 
     def __post_init__(self) -> None:
@@ -190,4 +195,4 @@ class RisingBandits(Policy):
 def upper_value(ledger: Ledger, i: int, span: int, horizon: int) -> float:
     """Return u of arm i, which has more than `span` pulls."""
     n, last = ledger.n[i], ledger.last[i]
-    return last + (horizon - n) * (last - ledger.Q[i][n - span]) / span
+    return last + (horizon - n) * (last - reward_at(ledger, i, n - span)) / span

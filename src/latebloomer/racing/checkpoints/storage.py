@@ -10,12 +10,13 @@ import os
 import re
 import shutil
 import tempfile
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 from latebloomer.errors import SettingError, extra
 
@@ -32,8 +33,14 @@ def place_of(arm: int, n: int) -> str:
 
 
 def model_place(arm: int, n: int) -> str:
-    """Return the place in a storage of what a generator had yielded after n pulls."""
-    return f"{place_of(arm, n)}.model"
+    """Return the place in a storage of the model that a generator had yielded after n pulls.
+
+    It is in a folder apart from the states, whose older ones are removed.
+
+    >>> model_place(3, 57)
+    '0003-model/57'
+    """
+    return f"{arm:04d}-model/{n}"
 
 
 class Stored(NamedTuple):
@@ -44,8 +51,36 @@ class Stored(NamedTuple):
     seconds: float
 
 
+class Storage(ABC):
+    """Keeps folders under names such as `0003/57`."""
+
+    @abstractmethod
+    def under(self, name: str) -> "Storage":
+        """Return the part of the storage that belongs to one race."""
+
+    @abstractmethod
+    def keep(self, place: str, fill: Callable[[Path], object]) -> Stored:
+        """Let `fill` write into an empty folder and keep that."""
+
+    @abstractmethod
+    def fetched(self, place: str, digest: str) -> AbstractContextManager[Path | None]:
+        """Return a context in which the folder is here; None if it is not what was kept."""
+
+    @abstractmethod
+    def has(self, place: str) -> bool:
+        """Return whether there is something at a place; its digest is not checked."""
+
+    @abstractmethod
+    def drop(self, place: str) -> None:
+        """Remove a folder."""
+
+    @abstractmethod
+    def drop_all_but(self, place: str) -> None:
+        """Remove everything next to `place`, in the same parent folder."""
+
+
 @dataclass(frozen=True)
-class Folder:
+class Folder(Storage):
     """A folder of this machine, or one that all machines share."""
 
     root: str
@@ -55,11 +90,10 @@ class Folder:
         return self.root
 
     def under(self, name: str) -> "Folder":
-        """Return the part of the storage that belongs to one race."""
         return Folder(f"{self.root}/{name}", self.full)
 
     def keep(self, place: str, fill: Callable[[Path], object]) -> Stored:
-        """Let `fill` write into an empty folder and keep that: complete, or not at all."""
+        """Keep the folder complete, or not at all."""
         final = Path(self.root, place)
         draft = final.with_name(f"{final.name}.{os.urandom(4).hex()}{DRAFT}")
         draft.mkdir(parents=True)
@@ -78,20 +112,16 @@ class Folder:
 
     @contextmanager
     def fetched(self, place: str, digest: str) -> Iterator[Path | None]:
-        """Return a context in which the folder is here; None if it is not what was kept."""
         folder = Path(self.root, place)
         yield folder if folder.is_dir() and digest_of(folder)[0] == digest else None
 
     def has(self, place: str) -> bool:
-        """Return whether there is something at a place; its digest is not checked."""
         return Path(self.root, place).is_dir()
 
     def drop(self, place: str) -> None:
-        """Remove a folder."""
         shutil.rmtree(Path(self.root, place), ignore_errors=True)
 
     def drop_all_but(self, place: str) -> None:
-        """Remove everything next to `place`, in the same parent folder."""
         kept = Path(self.root, place)
         for folder in kept.parent.iterdir():
             if folder.name != kept.name:
@@ -104,8 +134,8 @@ class Folder:
 
 
 @dataclass(frozen=True)
-class Remote:
-    """An address for pyarrow or fsspec, such as s3://bucket/races; it can what `Folder` can.
+class Remote(Storage):
+    """An address for pyarrow or fsspec, such as s3://bucket/races.
 
     Such places cannot rename a folder in one step. A folder counts when it is in the journal,
     which is after its last file was written, and its digest is checked when it is loaded.
@@ -164,9 +194,6 @@ class Remote:
             inner, path = core.url_to_fs(self.address)
             files = fs.PyFileSystem(fs.FSSpecHandler(inner))
         return fs, files, path.rstrip("/")
-
-
-Storage: TypeAlias = Folder | Remote  # keeps folders under names such as `0003/57`
 
 
 def storage_at(address: str | os.PathLike[str]) -> Storage:

@@ -3,25 +3,27 @@
 A file is checked before SQLite opens it, which would discard the `-wal` of an empty file.
 """
 
-import json
 import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
-from itertools import count
 from pathlib import Path
 from time import time
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
-from latebloomer._util.text import one_line
+from latebloomer._util.text import near, one_line
 from latebloomer.errors import JournalError, JournalInUse, JournalMismatch
-from latebloomer.racing.journal import JournalFile, Place
-from latebloomer.racing.journal import journal as schema
-from latebloomer.racing.journal.journal import DAMAGE, Entry, EventLog, SqliteLog, near
-from latebloomer.session.events import Created, Event, ScoreReported
+from latebloomer.racing.journal import connections, event_log, schema
+from latebloomer.racing.journal.connections import wal_of
+from latebloomer.racing.journal.event_log import EventLog, SqliteLog
+from latebloomer.racing.journal.journal_file import BESIDE, REWRITTEN, JournalFile, Place, resolved
+from latebloomer.racing.journal.locks import RaceLock, is_locked
+from latebloomer.racing.journal.schema import DAMAGE, Entry
+from latebloomer.session import events
+from latebloomer.session.events import Created, OtherEvent, ScoreReported
 
-PAGE_BYTES = 1024  # a pull writes the whole page that it is on: 15.5 -> 11.5 µs of SQLite's 4096
-LOCK_SECONDS = 0.2  # to wait for other processes that only check whether a lock is held
+Found = TypeVar("Found", bound=OtherEvent)
+
 CANNOT_WRITE = "Choose another folder with journal=, or keep no journal with journal=None."
 
 
@@ -42,11 +44,12 @@ def create(journal: Place | None, created: Created, fresh: bool = False) -> Even
     `fresh` also keeps an existing file without a race.
     """
     if journal is None:
-        memory = schema.MemoryLog()
+        memory = event_log.MemoryLog()
         memory.append(created)
         return memory
     file = new_file(journal)
     with locked(file) as lock:
+        _finish_rewriting(file)
         if fresh and os.path.lexists(file):
             raise JournalMismatch(f"{near(file)} exists.")
         _make_way(file)
@@ -55,10 +58,10 @@ def create(journal: Place | None, created: Created, fresh: bool = False) -> Even
 
 
 def write_new(
-    file: Path, entries: Iterable[Entry], durability: str, lock: sqlite3.Connection | None = None
+    file: Path, entries: Iterable[Entry], durability: str, lock: RaceLock | None = None
 ) -> SqliteLog:
     """Make a journal with these entries, or none at all."""
-    db = _connect(file, durability)
+    db = connections.connect(file, durability)
     try:
         SqliteLog(db, file, durability).write(entries, *schema.TABLES.split(";\n")[:-1])
         return SqliteLog(db, file, durability, lock)
@@ -69,7 +72,13 @@ def write_new(
 
 def new_file(place: Place, name: str = "journal") -> Path:
     """Return the path of a file that can be made, or raise an error; `name` is the parameter."""
-    file = Path(place).absolute()
+    file = resolved(place)
+    if file.name.endswith(BESIDE):
+        end = next(end for end in BESIDE if file.name.endswith(end))
+        raise JournalError(
+            f"{name}={str(file)!r}, but no journal may end in {end!r}: files of such names "
+            "belong to another journal. Choose another name."
+        )
     if not file.parent.is_dir():
         raise JournalError(f"{name}={str(file)!r}: there is no folder {file.parent}. Create it.")
     if file.is_dir():
@@ -86,12 +95,12 @@ def _make_way(file: Path) -> None:
     with suppress(Blank):
         found = glance(file)
     if found is None or not found.pulls:  # nothing would be lost
-        remove(file)
+        connections.remove(file)
         return
     over = found.verdict is not None
     raise JournalMismatch(
         f"Journal {near(file)} already holds {'a finished' if over else 'an unfinished'} race of "
-        f"{found.pulls} pulls and will not be overwritten. Use {schema.resume_call(file)} or "
+        f"{found.pulls} pulls and will not be overwritten. Use {event_log.resume_call(file)} or "
         f'if_exists="resume" to {"get its verdict" if over else "continue it"}, if_exists="new" '
         "for a new file next to it, or another file with journal=."
     )
@@ -102,12 +111,39 @@ def _make_way(file: Path) -> None:
 
 def reopen(journal: Place) -> SqliteLog:
     """Open a journal to continue its race; no other process may have it."""
-    file = Path(journal).absolute()
+    file = resolved(journal)
+    finish_rewriting(file)
     durability = glance(file).durability  # an error says what is wrong before anything changes
     if isinstance(journal, JournalFile):
         durability = journal.durability
     with locked(file) as lock:
-        return SqliteLog(_connect(file, durability), file, durability, lock)
+        return SqliteLog(connections.connect(file, durability), file, durability, lock)
+
+
+def finish_rewriting(file: Path) -> None:
+    """Put a journal in place that was written again when its process was killed."""
+    if Path(f"{file}{REWRITTEN}").exists():
+        with closing(take_lock(file)):
+            _finish_rewriting(file)
+
+
+def _finish_rewriting(file: Path) -> None:
+    """Do the same under the lock; a copy that is not complete is removed."""
+    draft = Path(f"{file}{REWRITTEN}")
+    if not draft.exists():
+        return
+    if file.exists() and _events_in(draft, whole=True) > _events_in(file):
+        connections.remove_beside(file)
+        os.replace(draft, file)  # a kill before this leaves the draft for the next resume
+    connections.remove(draft)
+
+
+def _events_in(file: Path, whole: bool = False) -> int:
+    """Return the number of a journal's intact events; 0 if it must be `whole` and is not."""
+    with suppress(JournalError):
+        entries, damage = intact_entries(file)
+        return 0 if whole and damage else len(entries)
+    return 0
 
 
 def read(journal: Place, brief: bool = False) -> SqliteLog:
@@ -116,7 +152,7 @@ def read(journal: Place, brief: bool = False) -> SqliteLog:
     A brief look, during which no race begins on a journal at rest, leaves no files of SQLite's
     next to it.
     """
-    file = Path(journal).absolute()
+    file = resolved(journal)
     try:
         return _open(file, brief=brief)
     except DAMAGE as error:
@@ -137,7 +173,7 @@ class Glance(NamedTuple):
 
 def glance(journal: Place) -> Glance:
     """Look at the few rows that tell what is in a journal."""
-    file = Path(journal).absolute()
+    file = resolved(journal)
     with closing(read(file, brief=True)) as log:
         try:
             return _glance(log)
@@ -149,33 +185,46 @@ def _glance(log: SqliteLog) -> Glance:
     created = schema.entry_of(log.query("SELECT * FROM events WHERE id = 1")).event
     if not isinstance(created, Created):
         raise ValueError("it does not begin with a race")
-    data = "FROM events WHERE kind = ? ORDER BY id DESC LIMIT 1"
-    number, decided = log.query(f"SELECT id, data {data}", "Decided") or (0, None)
+    joined = _events_of(log, events.Joined)
+    learners = (*created.names, *(event.name for event in joined))
+    number, decided = _latest(log, events.Decided) or (0, None)
+    _, began = _latest(log, events.Began) or (0, None)
     scores = "SELECT count(*) FROM events WHERE kind = ? AND id > ?"
     (since,), (pulls,) = (log.query(scores, schema.SCORE, first) for first in (number, 0))
-    (failed,) = log.query(
-        "SELECT count(DISTINCT arm) FROM events WHERE kind = 'LearnerLeft' AND "
-        "json_extract(data, '$.how') = 'failed'"
-    )
-    (names,) = log.query("SELECT json_group_array(name) FROM (SELECT * FROM arms ORDER BY arm)")
-    learners = tuple(map(str, json.loads(names)))
-    (process,) = log.query(f"SELECT json_extract(data, '$.process') {data}", "Began") or ("",)
+    left = _events_of(log, events.LearnerLeft)
+    failed = {event.arm for event in left if event.how == events.FAILED}
     (durability,) = log.query("SELECT durability FROM tail")
-    verdict = json.loads(decided)["summary"] if decided and not since else None
-    over = failed == len(learners)
-    return Glance(created, learners, pulls, verdict, over, process, durability)
+    verdict = decided.summary if decided is not None and not since else None
+    process = "" if began is None else began.process
+    over = len(failed) == len(learners)
+    return Glance(created, learners, pulls, verdict, over, process, str(durability))
+
+
+def _events_of(log: SqliteLog, kind: type[Found]) -> list[Found]:
+    """Return the events of one kind, in order."""
+    rows = log.rows("SELECT * FROM events WHERE kind = ? ORDER BY id", kind.__name__)
+    return [event for row in rows if isinstance(event := schema.entry_of(row).event, kind)]
+
+
+def _latest(log: SqliteLog, kind: type[Found]) -> tuple[int, Found] | None:
+    """Return the number of the latest event of one kind, and the event."""
+    row = log.query("SELECT * FROM events WHERE kind = ? ORDER BY id DESC LIMIT 1", kind.__name__)
+    if row is None:
+        return None
+    entry = schema.entry_of(row)
+    return (entry.number, entry.event) if isinstance(entry.event, kind) else None
 
 
 def _damage(file: Path, error: Exception) -> JournalError:
     entries, cause = intact_entries(file)
     cause = cause or one_line(str(error))
-    return schema.damage_error(file, len(entries), pulls_in(entries), cause)
+    return event_log.damage_error(file, len(entries), pulls_in(entries), cause)
 
 
 def _open(file: Path, damaged: bool = False, brief: bool = False) -> SqliteLog:
     """Open a journal to read it; one that is known to be damaged, as far as SQLite can."""
     need_journal(file)
-    db = _connect_to_read(file, at_rest=brief and not _wal(file).exists())
+    db = connections.connect_to_read(file, at_rest=brief and not wal_of(file).exists())
     try:
         if damaged:  # else SQLite refuses a file that was cut off
             db.execute("PRAGMA writable_schema = ON")
@@ -196,13 +245,13 @@ def need_journal(file: Path) -> None:
     if not file.is_file():
         raise JournalError(f"There is no journal {near(file)}. Check the path.")
     if not file.stat().st_size:
-        waiting = _wal(file).stat().st_size if _wal(file).exists() else 0
+        waiting = wal_of(file).stat().st_size if wal_of(file).exists() else 0
         if waiting:  # a copy in progress: SQLite would delete the -wal
-            said = f"Journal {near(file)} has 0 bytes, but {_wal(file).name} has {waiting}"
+            said = f"Journal {near(file)} has 0 bytes, but {wal_of(file).name} has {waiting}"
             raise JournalError(f"{said}. Copy both files again, together.")
         return
     try:
-        with closing(_connect_to_read(file, at_rest=True)) as db:
+        with closing(connections.connect_to_read(file, at_rest=True)) as db:
             db.execute("PRAGMA writable_schema = ON")  # else not if it was cut off
             (application,) = db.execute("PRAGMA application_id").fetchone()
             (version,) = db.execute("PRAGMA user_version").fetchone()
@@ -223,21 +272,9 @@ def need_journal(file: Path) -> None:
         )
 
 
-def _wal(file: Path) -> Path:
-    return file.with_name(f"{file.name}-wal")
-
-
 def is_held(file: Path) -> bool:
     """Return whether a process races on a journal now. Nothing is written."""
-    lock = Path(f"{file}.lock").absolute()
-    if not lock.is_file():
-        return False
-    try:
-        with closing(sqlite3.connect(f"{lock.as_uri()}?mode=ro", uri=True, timeout=0)) as db:
-            db.execute("SELECT count(*) FROM sqlite_master").fetchone()
-    except sqlite3.DatabaseError as error:
-        return "locked" in str(error)
-    return False
+    return is_locked(resolved(file))
 
 
 def intact_entries(file: Path) -> tuple[list[Entry], str]:
@@ -265,48 +302,7 @@ def pulls_in(entries: list[Entry]) -> int:
     return sum(isinstance(entry.event, ScoreReported) for entry in entries)
 
 
-def remove(file: Path) -> None:
-    """Remove a journal and SQLite's files next to it."""
-    for end in ("", "-wal", "-shm"):
-        Path(f"{file}{end}").unlink(missing_ok=True)
-
-
-# --- connections ---
-
-
-def _connect(file: Path, durability: str) -> sqlite3.Connection:
-    """Open a file to write it. A new one is marked as a journal from its first page on."""
-    db = sqlite3.connect(file, isolation_level=None, timeout=5)
-    if not file.stat().st_size:
-        db.execute(f"PRAGMA page_size = {PAGE_BYTES}")
-        db.execute("BEGIN")
-        db.execute(f"PRAGMA application_id = {schema.APPLICATION}")
-        db.execute(f"PRAGMA user_version = {schema.VERSION}")
-        db.execute("COMMIT")
-    db.execute("PRAGMA journal_mode = WAL")
-    db.execute(f"PRAGMA synchronous = {'FULL' if durability == 'full' else 'NORMAL'}")
-    return db
-
-
-def _connect_to_read(file: Path, at_rest: bool) -> sqlite3.Connection:
-    """Open a file read-only; in a read-only folder SQLite must know that nothing will change."""
-    uri = file.absolute().as_uri()
-    if at_rest:
-        return sqlite3.connect(f"{uri}?mode=ro&immutable=1", uri=True, isolation_level=None)
-    db = sqlite3.connect(f"{uri}?mode=ro", uri=True, isolation_level=None, timeout=5)
-    try:
-        db.execute("SELECT count(*) FROM sqlite_master")
-    except sqlite3.OperationalError as error:
-        db.close()
-        if _wal(file).exists():  # it holds pulls that SQLite cannot show from here
-            raise JournalError(
-                f"Journal {near(file)} cannot be read here ({error}). Copy it with "
-                f"{_wal(file).name} into a folder that can be written."
-            ) from None
-        return _connect_to_read(file, at_rest=True)
-    except (sqlite3.DatabaseError, UnicodeDecodeError):
-        pass  # the next statement fails too, where it is reported
-    return db
+# --- the lock ---
 
 
 def _cannot_write(file: Path, error: Exception) -> JournalError:
@@ -314,7 +310,7 @@ def _cannot_write(file: Path, error: Exception) -> JournalError:
 
 
 @contextmanager
-def locked(file: Path) -> Iterator[sqlite3.Connection]:
+def locked(file: Path) -> Iterator[RaceLock]:
     """Hold the lock of a journal while it is opened; release it only if that fails."""
     lock = take_lock(file)
     try:
@@ -326,80 +322,20 @@ def locked(file: Path) -> Iterator[sqlite3.Connection]:
         raise
 
 
-def take_lock(file: Path) -> sqlite3.Connection:
-    """Hold an exclusive lock on a file next to the journal until the process ends or closes it.
+def take_lock(file: Path) -> RaceLock:
+    """Hold the lock of a race until the process ends or closes it.
 
-    SQLite's own locks work on every system and end with the process. On the journal itself such a
-    lock would keep `latebloomer show` from reading it during the race.
+    It is on a file next to the journal. On the journal itself it would keep `latebloomer show`
+    from reading it during the race.
     """
     try:
-        lock = sqlite3.connect(f"{file}.lock", isolation_level=None, timeout=LOCK_SECONDS)
-        lock.execute("BEGIN EXCLUSIVE")
-        return lock
-    except sqlite3.DatabaseError as error:
-        if "locked" not in str(error):
-            raise _cannot_write(file, error) from error
-    lock.close()
+        return RaceLock(file)
+    except BlockingIOError:
+        pass
+    except OSError as error:
+        raise _cannot_write(file, error) from error
     holder = "another process"
     with suppress(JournalError):
         holder = glance(file).process or holder
     advice = "Wait for it, stop it, or use another journal."
     raise JournalInUse(f"Journal {near(file)} is in use by {holder}. {advice}")
-
-
-class Repaired(NamedTuple):
-    """What came of a repair."""
-
-    pulls: int  # that are intact
-    events: int  # that are intact, pulls included
-    cause: str  # what was found after them; empty if nothing is damaged and nothing was written
-
-
-def repair(journal: Place, out: Place) -> Repaired:
-    """Copy the intact beginning of a damaged journal to a new file, all of it or nothing.
-
-    The damaged file stays unchanged; an existing file is never overwritten.
-    """
-    file, new = Path(journal).absolute(), new_file(out, "out")
-    entries, cause = intact_entries(file)
-    pulls = pulls_in(entries)
-    if cause and not pulls:
-        raise schema.damage_error(file, 0, 0, cause)
-    if cause:
-        _copy(entries, new)
-    return Repaired(pulls, len(entries), cause)
-
-
-def _copy(entries: list[Entry], file: Path) -> None:
-    """Write a journal with these entries unchanged: a draft, which is then renamed."""
-    draft = file.with_name(f"{file.name}.draft")
-    with closing(take_lock(file)):
-        if os.path.lexists(file):
-            raise JournalError(f"{near(file)} exists and is not overwritten. Give another file.")
-        try:
-            remove(draft)  # of a repair that was killed
-            write_new(draft, entries, "normal").close()
-            os.rename(draft, file)
-        except (sqlite3.Error, OSError) as error:
-            remove(draft)
-            Path(f"{file}.lock").unlink(missing_ok=True)
-            said = f"{near(file)} cannot be written ({error}). Make room, or give another file."
-            raise JournalError(said) from error
-
-
-def rescue(lost: EventLog, events: Iterable[Event]) -> SqliteLog:
-    """Make a new journal, with all that is known, next to one that was deleted or replaced."""
-    if lost.path is None:
-        raise JournalError("A journal in memory cannot be lost.")
-    now, old = time(), lost.path
-    entries = [Entry(number, now, 0.0, event) for number, event in enumerate(events, 1)]
-    names = numbered(old.with_name(f"{old.stem}.rescued{old.suffix}"))
-    path = next(name for name in names if not os.path.lexists(name))
-    with locked(path) as lock:
-        return write_new(path, entries, lost.durability, lock)
-
-
-def numbered(path: Path) -> Iterator[Path]:
-    """Return the name itself, then race-2.db, race-3.db, ..."""
-    yield path
-    yield from (path.with_name(f"{path.stem}-{k}{path.suffix}") for k in count(2))

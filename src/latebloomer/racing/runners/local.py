@@ -1,21 +1,34 @@
 """Pulls on this machine, one after the other: in this process or in one process per learner."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
-from functools import partial
 from math import inf
-from time import monotonic, perf_counter
-from typing import ClassVar, TypeAlias
+from time import monotonic, perf_counter, process_time
+from typing import ClassVar
 
 from latebloomer.errors import LearnerError, SettingError
-from latebloomer.racing.learner import bare, note_pulls, trained
-from latebloomer.racing.runners import contract, learner_host
-from latebloomer.racing.runners.contract import HandedOver, Orders, Report, Runner, RunnerContext
-from latebloomer.racing.runners.learner_host import ChildProcess, LearnerHost, ThreadHost, unpack
+from latebloomer.racing.runners.child_process import FORKS, ChildProcess, Forker
+from latebloomer.racing.runners.learner_host import BARE, Host, LearnerHost
+from latebloomer.racing.runners.native_threads import NativeThreads, ThreadWatch
+from latebloomer.racing.runners.packing import pack
+from latebloomer.racing.runners.process_state import OwnStates
+from latebloomer.racing.runners.runner import (
+    HandedOver,
+    Orders,
+    Report,
+    Runner,
+    RunnerContext,
+    cannot_let_go,
+)
+from latebloomer.racing.runners.time_limits import CallThread, ThreadHost
 from latebloomer.session import events
-from latebloomer.session.events import PullFailed, Saved, SaveFailed, ScoreReported
-
-Host: TypeAlias = LearnerHost | ThreadHost | ChildProcess
+from latebloomer.session.events import (
+    PullFailed,
+    Saved,
+    SaveFailed,
+    ScoreReported,
+)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -39,9 +52,14 @@ class LocalRunner(Runner):
     isolate : bool
         Whether each learner has its own local process, so that a crash in compiled code ends only
         that learner.
+    threads : int | None
+        Number of native threads that BLAS and OpenMP may start in a call of a learner. Threads of
+        small learners wait for each other, most of all on a busy machine. Needs threadpoolctl.
+        Default: the libraries decide.
     """
 
     isolate: bool = False
+    threads: int | None = None
 
     name: ClassVar[str] = "local"
 
@@ -49,22 +67,24 @@ class LocalRunner(Runner):
         super().__post_init__()
         if not isinstance(self.isolate, bool):
             raise SettingError(f"isolate={self.isolate!r}, but isolate must be True or False")
+        self._native = NativeThreads(self.threads)
         self.interrupts = self.isolate
         self._live: dict[int, Host] = {}  # the learner that was pulled last comes last
-        self._states = learner_host.OwnStates()
-        self._thread = learner_host.CallThread()
-        self._forker: learner_host.Forker | None = None
+        self._states = OwnStates()
+        self._thread = CallThread()
+        self._forker: Forker | None = None
 
     def start(self, context: RunnerContext) -> None:
         """Take the learners; each is built when it is first pulled."""
         self.held, self._context, self._live = False, context, {}
+        self._watch = ThreadWatch()
         self._checked: set[int] = set()  # learners known to yield more than scores, or warned of
         most, entries = self.max_in_memory, context.entries
         self.in_phases = self._few = most is not None and most < len(entries)
         if self.isolate:
             # A forked process has all learners in its memory; a spawned one receives them.
-            self._packed = learner_host.pack(entries, copied=learner_host.FORKS)
-            self._forker = learner_host.Forker()
+            self._packed = pack(entries, copied=FORKS)
+            self._forker = Forker()
 
     # --- pulls ---
 
@@ -72,6 +92,7 @@ class LocalRunner(Runner):
         """Make one pull of one arm and save it after that if a save is due."""
         arm = self._next(orders)
         done = orders[arm].done
+        self._native.limit()
         if arm not in self._live:
             yield from self._restore(arm, done)
             if arm not in self._live:  # it failed, or the race has given it up meanwhile
@@ -81,19 +102,26 @@ class LocalRunner(Runner):
         host = self._live[arm]
         if self._few:
             self._live[arm] = self._live.pop(arm)
+        began = process_time()
         try:
             report = host.pull()
         except BaseException:  # Ctrl-C in the middle of a pull
             del self._live[arm]
-            if not isinstance(host, ChildProcess):
-                note_pulls(bare(host.learner), None)
+            host.note_pulls(None)
             raise
+        cpu = process_time() - began
+        if isinstance(report, PullFailed) and self._must_keep(arm) and not host.lost:
+            report = replace(report, kept=True)
         yield report
+        if type(report) is ScoreReported and not self.isolate:
+            text = self._watch.add(report.seconds, cpu)
+            if text is not None:
+                yield events.WarningNoted(None, text)
         if type(report) is ScoreReported and arm in self._live:
             if self.isolate and arm not in self._checked:
                 self._checked.add(arm)
                 if host.yields_only_scores():
-                    yield events.WarningNoted(arm, learner_host.BARE)
+                    yield events.WarningNoted(arm, BARE)
             if self._context.schedule.is_due(arm, done + 1):
                 yield from self.save({arm: done + 1})
 
@@ -101,6 +129,10 @@ class LocalRunner(Runner):
         """Return the arm to pull: with a memory limit a live one first, the last pulled of all."""
         live = (arm for arm in reversed(self._live) if arm in orders) if self._few else iter(())
         return next(live, next(iter(orders)))
+
+    def aside(self) -> AbstractContextManager[None]:
+        """Return a context in which the program's own state is in force, as in its callbacks."""
+        return nullcontext() if self.isolate else self._states.aside()
 
     # --- from a checkpoint, or from nothing ---
 
@@ -122,13 +154,13 @@ class LocalRunner(Runner):
     def _host(self, arm: int) -> Host:
         entry = self._context.entries[arm]
         if self._forker is not None:
-            return ChildProcess(arm, self._packed, self, self._context, self._forker)
-        host = LearnerHost(arm, entry, self._states)
+            return ChildProcess(arm, self._packed, self, self._context, self._forker, self.threads)
+        host = LearnerHost(arm, entry, self._states, self._native)
         if self.timeout is None:
             return host
         return ThreadHost(host, self.timeout, self._thread, entry.rebuilds)
 
-    def _make_room(self) -> Iterator[Saved]:
+    def _make_room(self) -> Iterator[Report]:
         """Save learners and release them until one more fits into memory."""
         while len(self._live) >= (self.max_in_memory or 1):
             arm = next(iter(self._live))
@@ -137,8 +169,9 @@ class LocalRunner(Runner):
             if pulls and (latest is None or latest.n != pulls):
                 for report in self.save({arm: pulls}):
                     if isinstance(report, SaveFailed):
-                        raise contract.cannot_let_go(self._context.entries[arm], report.reason)
+                        raise cannot_let_go(self._context.entries[arm], report.reason)
                     yield report
+            yield from self.score_rows([arm])  # it may be dropped before it is live again
             self._drop(arm)
 
     # --- what the driver requests ---
@@ -150,14 +183,18 @@ class LocalRunner(Runner):
 
     def discard(self, arm: int) -> None:
         """Give up the live state of an arm; an object without a checkpoint has no other state."""
-        pulls = len(self._context.recorded(arm))
-        if self._can_be_rebuilt(arm) or self._context.states.available(arm, pulls):
+        if not self._must_keep(arm):
             self._drop(arm)
 
     def release(self, arm: int) -> None:
         """Free an arm that has left the race."""
         if self._can_be_rebuilt(arm):
             self._drop(arm)
+
+    def _must_keep(self, arm: int) -> bool:
+        """Return whether an arm is in no other state than its live one."""
+        pulls = len(self._context.recorded(arm))
+        return not (self._can_be_rebuilt(arm) or self._context.states.available(arm, pulls))
 
     def _can_be_rebuilt(self, arm: int) -> bool:
         return self.isolate or self._context.entries[arm].rebuilds
@@ -174,6 +211,14 @@ class LocalRunner(Runner):
             if saved is not None:
                 yield saved
 
+    def score_rows(self, arms: Iterable[int]) -> Iterator[Report]:
+        """Report the row scores of live arms that give some."""
+        for arm in arms:
+            host = self._live.get(arm)
+            scored = None if host is None else host.score_rows()
+            if scored is not None:
+                yield scored
+
     def learner(self, arm: int, pulls: int) -> HandedOver:
         """Return the trained learner, restored if it is not live."""
         reports: list[Report] = []
@@ -184,24 +229,20 @@ class LocalRunner(Runner):
                     error.add_note(report.details)
                     raise error
                 reports.append(report)
-        host = self._live[arm]
-        if not isinstance(host, ChildProcess):
-            return HandedOver(trained(host.learner), reports)
-        states, entry = self._context.states, unpack(self._packed)[arm]
-        saving = partial(host.save, states.storage, self._few)
-        return learner_host.hand_over(states, entry, arm, pulls, host.fetch(), saving, reports)
+        return self._live[arm].hand_over(self._context.states, self._few, reports)
 
     def stop(self) -> None:
         """End all processes and threads; remember how often objects were pulled."""
         for arm, host in list(self._live.items()):
-            if not self._can_be_rebuilt(arm) and not isinstance(host, ChildProcess):
-                note_pulls(bare(host.learner), len(self._context.recorded(arm)))
+            if not self._can_be_rebuilt(arm):
+                host.note_pulls(len(self._context.recorded(arm)))
             self._drop(arm)
         if self.timeout is None:
             self._states.leave()
         else:  # modes of PyTorch belong to a thread
             self._thread.within(inf, self._states.leave)
         self._thread.close()
+        self._native.release()
         if self._forker is not None:
             self._forker.shutdown()
             self._forker = None

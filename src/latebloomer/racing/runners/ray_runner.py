@@ -1,7 +1,7 @@
 """The runner that trains on Ray: it sends pulls to actors and reports what comes back."""
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import KW_ONLY, dataclass
 from time import monotonic
@@ -9,18 +9,30 @@ from typing import Any, ClassVar
 
 from latebloomer._util.text import reason_of
 from latebloomer.cluster import Cluster
+from latebloomer.cluster.connection import explained
 from latebloomer.errors import ClusterError, LearnerError, SettingError, need_whole, require
 from latebloomer.racing.checkpoints.storage import storage_at, without_password
-from latebloomer.racing.runners import contract, learner_host, ray_actors
-from latebloomer.racing.runners.contract import HandedOver, Orders, Report, Runner, RunnerContext
-from latebloomer.racing.runners.learner_host import hand_over, unpack
-from latebloomer.racing.runners.ray_actors import ActorPool, Slots, Worker, needed
+from latebloomer.racing.runners import ray_actors, ray_node_checks, ray_slots
+from latebloomer.racing.runners.learner_host import BARE, Batch, Call
+from latebloomer.racing.runners.packing import hand_over, pack, unpack
+from latebloomer.racing.runners.ray_actors import ActorPool, Worker
+from latebloomer.racing.runners.ray_slots import Slots, needed
+from latebloomer.racing.runners.runner import (
+    HandedOver,
+    Orders,
+    Report,
+    Runner,
+    RunnerContext,
+    cannot_let_go,
+)
+from latebloomer.racing.runners.time_limits import took_longer
 from latebloomer.session import events
 from latebloomer.session.events import PullFailed, Saved, SaveFailed, ScoreReported
 
 TICK = 1.0  # seconds between two looks at what has not come back
 EVERY = 30.0  # seconds between two lines about who is waited for
 AHEAD = 2  # processes that may start at a time, per lane: each takes a second of a core
+RESUME = "the journal is complete; resume(...) when it runs again, or with another runner="
 TRIES = 5  # at fetching the winner, should its process be lost again and again
 ONE_CORE: Mapping[str, float] = {"num_cpus": 1, "num_gpus": 0}
 
@@ -79,7 +91,7 @@ class RayRunner(Runner):
     cores: int | None = None
 
     name: ClassVar[str] = "ray"
-    fragile: ClassVar[bool] = True
+    can_lose_learners: ClassVar[bool] = True
     in_phases = interrupts = True
 
     def __post_init__(self) -> None:
@@ -88,8 +100,13 @@ class RayRunner(Runner):
         self._resources = ONE_CORE if self.resources is None else self.resources
         needed(self._resources)
         self._single = self.learner_resources or {}
-        require(isinstance(self._single, Mapping), "learner_resources", self._single,
-                'a dict of names and resources', 'such as {"big": {"num_gpus": 1}}')  # fmt: skip
+        require(
+            isinstance(self._single, Mapping),
+            "learner_resources",
+            self._single,
+            "a dict of names and resources",
+            'such as {"big": {"num_gpus": 1}}',
+        )
         for name, wanted in self._single.items():
             needed(wanted, f"learner_resources[{name!r}]")
         self._storage = None if self.storage is None else storage_at(self.storage)
@@ -105,7 +122,7 @@ class RayRunner(Runner):
 
     @property
     def batch_size(self) -> int:
-        return self.batch or self.lanes
+        return self.batch or self.parallel_pulls
 
     @property
     def busy(self) -> bool:
@@ -122,19 +139,23 @@ class RayRunner(Runner):
         self._heard = self._said = self._looked = monotonic()
         wanted = self._wanted([entry.name for entry in context.entries])
         self._closing.callback(self._cluster.close)
+        with explained("nothing was trained; try again"):
+            self._connect(context, wanted)
+
+    def _connect(self, context: RunnerContext, wanted: list[dict[str, float]]) -> None:
         self._ray = self._cluster.open().ray
-        self._packed = learner_host.pack(context.entries)
+        self._packed = pack(context.entries)
         self._cluster.need_same_version()
         sent = self._ray.put(self._packed)  # once for each machine
         if self._storage is not None:
             context.states.move_to(self._storage)
-        ray_actors.check_nodes(self._cluster, sent, context.states.storage)
+        ray_node_checks.check_nodes(self._cluster, sent, context.states.storage)
         self._slots = Slots(self._cluster, wanted)
         self._closing.callback(self._slots.close)
         self._pool = ActorPool(self._ray, self._slots, context, sent, self)
         self._closing.callback(self._pool.end_all)
         self._slots.open()
-        self.lanes = self._slots.lanes
+        self.parallel_pulls = self._slots.parallel_pulls
 
     def _wanted(self, names: list[str]) -> list[dict[str, float]]:
         """Return what a pull of each learner takes."""
@@ -146,14 +167,15 @@ class RayRunner(Runner):
     # --- the race ---
 
     def work(self, orders: Orders) -> Iterator[Report]:
-        if not self.held:
-            self._send(orders)
-        yield from self._hear(orders)
+        with explained(RESUME):
+            if not self.held:
+                self._send(orders)
+            yield from self._hear(orders)
 
     def hold(self) -> None:
         super().hold()
         for worker in self._pool.calling:
-            if worker.call in (ray_actors.START, ray_actors.RESTORE):  # nothing that would be lost
+            if worker.call in (Call.START, Call.RESTORE):  # nothing that would be lost
                 self._pool.end(worker.arm)
 
     def _send(self, orders: Orders) -> None:
@@ -161,18 +183,18 @@ class RayRunner(Runner):
         pool, slots = self._pool, self._slots
         slots.look(now=False)
         pool.leave_lost_machines()
-        self.lanes = max(1, slots.lanes)
+        self.parallel_pulls = max(1, slots.parallel_pulls)
         self._start_processes(orders)
         idle = [pool.workers[arm] for arm in orders if pool.idle(arm)]
         idle.sort(key=lambda one: (-orders[one.arm].pulls * self._expected(one.arm), one.arm))
-        free = slots.free(one.slot for one in pool.calling if one.call != ray_actors.START)
+        free = slots.free(one.slot for one in pool.calling if one.call is not Call.START)
         for worker in idle:
             if free[worker.slot.key] > 0:
                 free[worker.slot.key] -= 1
                 if worker.ready:
                     pool.train(worker, orders[worker.arm])
                 else:
-                    worker.send(ray_actors.RESTORE, pool.prepare(worker))
+                    worker.send(Call.RESTORE, pool.prepare(worker))
 
     def _start_processes(self, orders: Orders) -> None:
         """Start processes for learners that have none, and end others where there is no room."""
@@ -181,7 +203,9 @@ class RayRunner(Runner):
         new = [arm for arm in orders if arm not in pool.workers]
         if spare and any(self._slots.is_full(arm) for arm in new):
             pool.end(spare.pop().arm)
-        room = AHEAD * self.lanes - sum(worker.call == ray_actors.START for worker in pool.calling)
+        room = AHEAD * self.parallel_pulls - sum(
+            worker.call is Call.START for worker in pool.calling
+        )
         if self._most is not None:
             pool.let_go(spare[: max(0, len(new) + len(pool.workers) - self._most)])
             room = min(room, self._most - len(pool.workers))
@@ -211,8 +235,8 @@ class RayRunner(Runner):
     def _wait_for_room(self) -> events.Waiting:
         """Wait for a machine that has room for a learner, but not for ever."""
         self._slots.wait(TICK)
-        if monotonic() - self._heard > ray_actors.PATIENCE:
-            said = f"the Ray cluster had no machine for any learner for {ray_actors.PATIENCE:g} s"
+        if monotonic() - self._heard > ray_slots.PATIENCE:
+            said = f"the Ray cluster had no machine for any learner for {ray_slots.PATIENCE:g} s"
             raise ClusterError(f"{said}: resume(...) when it has one; the journal is complete")
         return events.Waiting(())
 
@@ -225,33 +249,33 @@ class RayRunner(Runner):
             self._slots.look()
             what = f"its process was lost ({type(error).__name__})"
             took = monotonic() - worker.sent
-            yield PullFailed(arm, worker.done + 1, "lost", what, str(error), took)
+            yield PullFailed(arm, worker.done + 1, events.LOST, what, str(error), took)
             return
-        worker.call = ray_actors.NONE
-        if call == ray_actors.TRAIN:
+        worker.call = None
+        if call is Call.TRAIN:
             yield from self._batch_of(worker, answer)
-        elif call == ray_actors.SAVE:
+        elif call is Call.SAVE:
             if self._most is not None and isinstance(answer, SaveFailed):
-                raise contract.cannot_let_go(self._context.entries[arm], answer.reason)
+                raise cannot_let_go(self._context.entries[arm], answer.reason)
             if answer is None:  # it cannot be saved: not asked again before it trained as long
                 self._context.schedule.note_saved(arm, 0.0)
             else:
                 yield answer
         elif isinstance(answer, PullFailed):
             yield answer
-        elif call == ray_actors.RESTORE:
+        elif call is Call.RESTORE:
             worker.ready = True
             yield from (events.WarningNoted(arm, text) for text in answer.notes)
             yield events.Restored(arm, worker.done, monotonic() - worker.since)
 
-    def _batch_of(self, worker: Worker, batch: learner_host.Batch) -> Iterator[Report]:
+    def _batch_of(self, worker: Worker, batch: Batch) -> Iterator[Report]:
         arm, schedule = worker.arm, self._context.schedule
         for report in batch.reports:
             if type(report) is not ScoreReported:
                 yield report
                 return
             if self.timeout is not None and report.seconds > self.timeout:
-                kind, why = learner_host.took_longer(ray_actors.TRAIN, self.timeout)
+                kind, why = took_longer(Call.TRAIN, self.timeout)
                 yield PullFailed(arm, worker.done + 1, kind, why, seconds=report.seconds)
                 return
             worker.done += 1
@@ -259,12 +283,12 @@ class RayRunner(Runner):
             yield report
             if batch.only_scores and arm not in self._bare:
                 self._bare.add(arm)
-                yield events.WarningNoted(arm, learner_host.BARE)
+                yield events.WarningNoted(arm, BARE)
             if self._pool.workers.get(arm) is not worker:  # it is out, or was not wanted
                 return
         complete = worker.ends_phase and len(batch.reports) == worker.pulls
         if schedule.is_due(arm, worker.done) or (complete and schedule.is_worth_it(arm)):
-            worker.send(ray_actors.SAVE, self._pool.save(worker))
+            worker.send(Call.SAVE, self._pool.save(worker))
 
     # --- what does not come back ---
 
@@ -278,7 +302,7 @@ class RayRunner(Runner):
     def _stragglers(self, wanted: int) -> tuple[int, ...]:
         """Return the arms that the others wait for, if that has taken a while."""
         now, calling = monotonic(), self._pool.calling
-        idle = len(calling) < min(self.lanes, max(wanted, 2))
+        idle = len(calling) < min(self.parallel_pulls, max(wanted, 2))
         late = all(now - worker.sent > ray_actors.LATE for worker in calling)
         if not (calling and idle and late) or now - self._said < EVERY:
             return ()
@@ -295,22 +319,35 @@ class RayRunner(Runner):
     def save(self, pulls: Mapping[int, int]) -> Iterator[Saved | SaveFailed]:
         workers = [self._pool.workers[arm] for arm in pulls if self._pool.idle(arm)]
         live = [one for one in workers if one.ready and one.done == pulls[one.arm]]
-        for worker, ref in [(worker, self._pool.save(worker)) for worker in live]:
-            with suppress(self._ray.exceptions.RayError):  # lost: then there is nothing to save
-                saved = self._get(ref, worker)
-                if saved is not None:
-                    yield saved
+        with explained(RESUME):
+            for worker, ref in [(worker, self._pool.save(worker)) for worker in live]:
+                with suppress(self._ray.exceptions.RayError):  # lost: nothing is left to save
+                    saved = self._get(ref, worker)
+                    if saved is not None:
+                        yield saved
+
+    def score_rows(self, arms: Iterable[int]) -> Iterator[Report]:
+        for worker in [self._pool.workers[arm] for arm in arms if arm in self._pool.workers]:
+            with suppress(self._ray.exceptions.RayError):  # lost: then there are none
+                if worker.call is Call.SAVE:
+                    self._get(worker.ref, worker)
+                    yield from self._answered(worker)
+                if worker.ready and not worker.call:
+                    scored = self._get(worker.actor.score_rows.remote(), worker)
+                    if scored is not None:
+                        yield scored
 
     def learner(self, arm: int, pulls: int) -> HandedOver:
         """Return the trained learner, restored if it is not live."""
         for left in reversed(range(TRIES)):
-            try:
-                return self._fetched(arm, pulls)
-            except self._ray.exceptions.RayError as error:
-                self.discard(arm)
-                self._slots.look()
-                if not left:
-                    raise LearnerError(reason_of(error)) from error
+            with explained(RESUME):
+                try:
+                    return self._fetched(arm, pulls)
+                except self._ray.exceptions.RayError as error:
+                    self.discard(arm)
+                    self._slots.look()
+                    if not left:
+                        raise LearnerError(reason_of(error)) from error
         raise AssertionError
 
     def _fetched(self, arm: int, pulls: int) -> HandedOver:
@@ -336,7 +373,7 @@ class RayRunner(Runner):
         answer = self._get(self._pool.prepare(worker), worker)
         if isinstance(answer, PullFailed):
             raise LearnerError(answer.reason)
-        worker.ready, worker.call = True, ray_actors.NONE
+        worker.ready, worker.call = True, None
         return worker, answer.notes
 
     def _get(self, ref: Any, worker: Worker) -> Any:

@@ -1,0 +1,48 @@
+"""The end of a process that was forked where it should not go on."""
+
+import os
+import sys
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any, NoReturn
+
+CAME_BACK = (
+    "A process that a learner or a callback had forked came back into the race, which goes on in "
+    "its own process. The forked one ends here: end it with os._exit() where it has done its work."
+)
+
+
+@contextmanager
+def in_own_process() -> Iterator[None]:
+    """Return a context for others' code: a process that it forks does not leave the context."""
+    here = os.getpid()
+    try:
+        yield
+    except BaseException as error:
+        if os.getpid() != here:
+            end_fork(error)
+        raise
+    if os.getpid() != here:
+        end_fork()
+
+
+def end_fork(error: BaseException | None = None) -> NoReturn:
+    """End this process, a copy of the race's, as Python ends one: by an exception or without.
+
+    It must neither continue the race nor run the rest of the program.
+    """
+    code: Any = 1
+    if isinstance(error, SystemExit):
+        code = 0 if error.code is None else error.code
+        if not isinstance(code, int):
+            print(code, file=sys.stderr)
+            code = 1
+    elif error is None or isinstance(error, StopIteration):
+        print(CAME_BACK, file=sys.stderr)
+    else:
+        traceback.print_exception(error)
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(Exception):  # it may be closed
+            stream.flush()
+    os._exit(code & 0xFF)

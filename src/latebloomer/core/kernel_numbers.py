@@ -1,0 +1,37 @@
+"""What `self` is inside kernels: the numeric fields of their owner, as a named tuple.
+
+Policies and noise have it: dataclasses whose methods are kernels.
+"""
+
+import dataclasses
+from collections import namedtuple
+from typing import Any
+
+NUMERIC = ("bool", "int", "float", bool, int, float)  # annotations, as text or as types
+
+
+class NumbersOf:
+    """Make the named tuple of a dataclass's numeric fields when it is first needed.
+
+    It is stored on the class under its own name: numba's disk cache refers to types by name and
+    finds it there in any process. Each class has its own: a subclass has more fields.
+    """
+
+    def __get__(self, owner: object, cls: type) -> Any:
+        fields = dataclasses.fields(cls)
+        names = [field.name for field in fields if field.type in NUMERIC]
+        made: Any = namedtuple("Numbers", names, module=cls.__module__)  # type: ignore[misc]
+        made.__qualname__ = f"{cls.__qualname__}.Numbers"
+        cls.Numbers = made  # type: ignore[attr-defined]
+        return made
+
+
+def numbers_of(owner: Any) -> Any:
+    """Return the numeric fields of a dataclass that has a `NumbersOf`.
+
+    An integer in a field of type float becomes a float: `power=1` and `power=1.0` are then the
+    same type to a compiler, and are compiled once.
+    """
+    types = {field.name: field.type for field in dataclasses.fields(owner)}
+    values = ((getattr(owner, name), types[name]) for name in owner.Numbers._fields)
+    return owner.Numbers(*(float(x) if t in ("float", float) else x for x, t in values))

@@ -1,0 +1,143 @@
+"""The moves of one policy for one target, and what stays the same in its runs."""
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from latebloomer.core import moves
+from latebloomer.core.formulas import PrefixSums
+from latebloomer.core.kernel import Jit, lower, numbers_read, plain
+from latebloomer.core.ledger import ANY, Game, Plan
+from latebloomer.errors import ContractError, require
+
+Kernel: TypeAlias = Callable[..., Any]
+Bound: TypeAlias = tuple[tuple[Kernel, Kernel], ...]  # pairs: this kernel stands for that one
+
+# What a policy may define, each in the place of the kernel of that name in `moves.py`.
+HOOKS: tuple[Kernel, ...] = (
+    moves.rating,
+    moves.final_rating,
+    moves.update_rating,
+    moves.rate_jointly,
+    moves.after_sweep,
+    moves.pick,
+)
+
+# Arms are rated at each pull, as sessions show it, or only before a decision, where simulations
+# need it.
+AT_PULLS: Bound = ((moves.rate_before_decision, moves.rate_none),)
+AT_DECISIONS: Bound = (
+    (moves.rate_before_decision, moves.rate_racing),
+    (moves.rate_pulled, moves.rate_pulled_later),
+)
+
+
+def kernels_of(policy: Any, also: Bound = AT_PULLS) -> dict[Kernel, Kernel]:
+    """Return what stands for each placeholder in the moves of a policy."""
+    past = policy.memory.past
+    hooks: dict[Kernel, Kernel] = {hook: getattr(policy, hook.__name__) for hook in HOOKS}
+    hooks |= {moves.remember: past.remember, moves.rate_pulled: policy.update_rating}
+    return hooks | dict(past.readers) | dict(also)
+
+
+@cache
+def moves_of(policy: Any, fn: Kernel, jit: Jit = plain, also: Bound = AT_PULLS) -> Any:
+    """Return `fn` for the target of `jit`, by a policy's rules; `also` binds more kernels."""
+    # A cache file refers to the type that `settings` returns, and cannot be read without it.
+    made_by = policy.settings
+    numbers = (
+        f"{made_by.__module__}.{made_by.__qualname__} {made_by.__annotations__.get('return')}"
+    )
+    owner = f"{policy.__module__}.{policy.__qualname__} {numbers}"
+    # A user's noise has its own kernel, and numbers in `source` whose type is the user's.
+    bound_from = {f"{kernel.__module__}.{kernel.__qualname__}" for _, kernel in also}
+    foreign = sorted(name for name in bound_from if not name.startswith("latebloomer."))
+    owners = dict.fromkeys(("self", "settings", "game"), owner) | {"source": " ".join(foreign)}
+    return lower(fn, jit, kernels_of(policy, also), owners=owners)
+
+
+@cache
+def plain_moves(policy: Any) -> tuple[Any, Any, Any, Any]:
+    """Return `observe`, `advance`, `recommend` and `final_rating` in plain Python."""
+    several = (moves.observe, moves.advance, moves.recommend, policy.final_rating)
+    return tuple(moves_of(policy, fn) for fn in several)
+
+
+@cache
+def plain_intake(policy: Any) -> tuple[Any, Any]:
+    """Return `observe` without the rating, and `update_rating`, in plain Python."""
+    return moves_of(policy, moves.observe, also=AT_DECISIONS), moves_of(
+        policy, policy.update_rating
+    )
+
+
+def when_rated(policy: Any, plan: Plan) -> Bound:
+    """Return when a simulation rates arms: at decisions, if no rating is needed before."""
+    return AT_DECISIONS if policy.rates_by_history() and ANY not in plan.keep else AT_PULLS
+
+
+# --- what stays the same in a run ---
+
+
+def key(seed: int) -> int:
+    """Return the seed as kernels take it: the same 64 bits as a signed number.
+
+    >>> key(7), key(2**64 - 1)
+    (7, -1)
+    """
+    require(
+        isinstance(seed, int | np.integer) and not isinstance(seed, bool) and 0 <= seed < 2**64,
+        "seed", seed, "an integer in [0, 2^64)", "it is the key of a counter-based generator",
+    )  # fmt: skip
+    return int(seed) - (2**64 if seed >= 2**63 else 0)
+
+
+def game_of(
+    policy: Any,
+    arms: int,
+    budget: int,
+    horizon: int,
+    seed: int,
+    min_pulls: int = 1,
+    compiled: bool = False,
+) -> Game:
+    """Return what stays the same in a run: with arrays if `compiled`, otherwise with lists."""
+    form = _whole if compiled else _listed
+    plan = policy.plan(arms, budget, horizon, min_pulls)
+    settings = policy.settings(arms, budget, horizon)
+    kind: Any = type(policy)
+    made: Any = type(settings)
+    _need_numbers(kind, made)
+    numbers, phases = made(*map(form, settings)), Plan(*map(form, plan))
+    return Game(numbers, phases, budget, horizon, seed, running_window(policy))
+
+
+def running_window(policy: Any) -> float:
+    """Return the window whose running sums are kept; 0 if all rewards or the latest one count."""
+    share = policy.rated_share()
+    return 0.0 if share is None or share >= 1 else float(share)
+
+
+@cache
+def _need_numbers(policy: Any, numbers: Any) -> None:
+    """Raise a `ContractError` unless a policy's kernels receive all the numbers that they read."""
+    for hook in HOOKS:
+        name = hook.__name__
+        missing = sorted(numbers_read(getattr(policy, name)) - set(dir(numbers)))
+        if missing:
+            kind, read, made_by = policy.__name__, missing[0], policy.settings.__qualname__
+            raise ContractError(
+                f"{kind}.{name} reads self.{read}, but kernels receive the numbers that {made_by} "
+                f"returns: {', '.join(numbers._fields) or 'none'}. Let {kind}.settings return a "
+                f"named tuple of these and {read}."
+            )
+
+
+def _whole(value: Any) -> Any:
+    return value.array() if isinstance(value, PrefixSums) else value
+
+
+def _listed(value: Any) -> Any:
+    return value.tolist() if isinstance(value, np.ndarray) else value

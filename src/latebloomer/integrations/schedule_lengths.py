@@ -1,0 +1,50 @@
+"""How long a schedule of learning rates is, and whether it is stepped that often."""
+
+from typing import Any
+
+from latebloomer.errors import SettingError
+
+NEAR = 0.75, 1.34  # ratios of a schedule's length and a number of steps that still fit
+
+
+def check_length(scheduler: Any, by: str, epochs: float | None, batches: float | None) -> None:
+    """Raise an error if a schedule made for batches is stepped after epochs, or the reverse.
+
+    `epochs` and `batches` are the numbers of a full training. A schedule whose length is not
+    known, or fits neither number, is the user's choice.
+    """
+    length = length_of(scheduler)
+    if length is None or epochs is None or batches is None:
+        return
+    steps, others = (epochs, batches) if by == "epoch" else (batches, epochs)
+    if _fits(length, steps) or not _fits(length, others):
+        return
+    other = "batch" if by == "epoch" else "epoch"
+    name = type(scheduler).__name__
+    raise SettingError(
+        f"the scheduler {name} is {length:g} steps long, but schedule_by={by!r} steps it "
+        f"{steps:g} times in a full training: learners would not be compared at the learning rate "
+        f"of its end. Give schedule_by={other!r}, which steps it {others:g} times."
+    )
+
+
+def _fits(length: float, steps: float) -> bool:
+    return NEAR[0] <= length / steps <= NEAR[1]
+
+
+def length_of(scheduler: Any) -> float | None:
+    """Return the steps after which a schedule of `torch.optim` ends; None if that is not known."""
+    if scheduler is None:
+        return None
+    # SequentialLR and ChainedScheduler have no public name for their parts.
+    parts = getattr(scheduler, "_schedulers", None)
+    if parts:
+        lengths = [length for one in parts if (length := length_of(one)) is not None]
+        if begins := getattr(scheduler, "_milestones", None):  # of the parts of a sequence
+            last = length_of(parts[-1])
+            return None if last is None else begins[-1] + last
+        return max(lengths, default=None)
+    for name in ("total_steps", "T_max", "total_iters"):
+        if isinstance(value := getattr(scheduler, name, None), int | float):
+            return float(value)
+    return None

@@ -1,0 +1,110 @@
+"""The winner of a search, trained again on all rows."""
+
+import warnings
+from math import inf
+from time import perf_counter
+
+from latebloomer._util.console import print_aside
+from latebloomer._util.text import span_of_time
+from latebloomer.integrations.sklearn.search_budget import TICK
+from latebloomer.integrations.sklearn.search_race import SearchRace
+from latebloomer.integrations.sklearn.sklearn_learner import SklearnLearner
+from latebloomer.racing.verdict.verdict import Verdict
+
+PARTS = 20  # of the steps and of the time of a refit that has to end in time
+OVERTIME = 0.05  # of the time of a search, to train as many steps as the race did
+OVERSTATED = 1.7  # times the pace of a refit that the pace of a race is, which also scores
+
+
+def refit(race: SearchRace, name: str, verdict: Verdict) -> SklearnLearner | None:
+    """Return a fresh clone of an estimator, trained on all rows, or None if time is short.
+
+    If its best iteration is kept, it trains for as many steps as scored best in the race.
+    """
+    search, candidate = race.search, verdict[name]
+    learner = race.learner_of_all_rows(name)
+    raced_steps = candidate.pulls if candidate.steps is None else candidate.steps
+    pace = max(TICK, race.refit_ratio * candidate.seconds / max(1, raced_steps))
+    reserve = race.refit_reserve
+    if learner.keeps_best:
+        steps = raced_steps = _best_steps(race, name, verdict, pace)
+    else:
+        steps = _refit_steps(race, learner, candidate.pulls, verdict.horizon)
+    left = inf if reserve is None else max(0.0, reserve.seconds_left())
+    if search.verbose:
+        about = span_of_time(min(left, steps * pace))
+        print_aside(f"refitting {name} on all {race.rows:,} rows, about {about}")
+    if reserve is None:
+        if steps == learner.full_steps and not learner.keeps_best:
+            learner.fit()
+        else:
+            learner.train(steps)
+        return learner
+    least = min(steps, max(1, raced_steps))
+    _train_in_time(learner, steps, least, left, OVERTIME * reserve.seconds, pace)
+    if learner.finished or learner.steps >= least:
+        return learner
+    warnings.warn(
+        f"The time left was too short to refit {name}: best_estimator_ is the model of the race, "
+        f"trained on the training rows only ({raced_steps} steps). Give more seconds, or set "
+        "refit=False or extra_refit=True.",
+        RuntimeWarning,
+        stacklevel=2,
+    )
+    return None
+
+
+def _train_in_time(
+    learner: SklearnLearner, steps: int, least: int, seconds: float, overtime: float, pace: float
+) -> None:
+    """Train a learner for some steps, or until the time is up, at the pace that is measured.
+
+    The first part is small: all that is known is the pace in the race. Overtime is for the first
+    `least` steps only.
+    """
+    until, twentieth = perf_counter() + seconds, -(-steps // PARTS)
+    part = min(twentieth, max(1, int(seconds / pace / PARTS)))
+    if part * pace / OVERSTATED > seconds + overtime:
+        return
+    while part and not learner.finished:
+        done, began = learner.steps, perf_counter()
+        learner.train(part)
+        done, now = learner.steps - done, perf_counter()
+        pace = max(TICK, (now - began) / max(1, done))
+        behind = learner.steps < least
+        fits = int((until - now + overtime * behind) / pace)
+        enough = fits >= (1 if behind else twentieth / 2)
+        # Half of what fits, as the pace may rise, but not too little: some begin again each time.
+        part = min(steps - learner.steps, fits, max(twentieth, fits // 2)) if enough else 0
+
+
+def _best_steps(race: SearchRace, name: str, verdict: Verdict, pace: float) -> int:
+    """Return the steps of the best iteration of a learner.
+
+    If the race has not found it, because the learner was neither trained to its end nor out of
+    patience, it is trained on. The refit that follows shall not cost more than was reserved: one
+    full training with both, or the time that is left.
+    """
+    learner = race.trained(name, verdict)
+    full, raced, reserve = learner.full_steps, learner.steps, race.refit_reserve
+    pulls = race.budget.pulls_per_training
+    if pulls is None:  # pulls are counted, and as many as the winner has are reserved
+        return learner.best_steps
+    part = max(1, full // pulls)
+    most = full if reserve is not None else (full + raced) // 2
+    while not learner.finished and learner.steps + part <= most:
+        needed = pace * (learner.steps + 2 * part)
+        if reserve is not None and reserve.seconds_left() < needed:
+            break
+        learner.pull(part)
+    return learner.best_steps
+
+
+def _refit_steps(race: SearchRace, learner: SklearnLearner, pulls: int, horizon: int) -> int:
+    """Return a full training's steps; if pulls are counted, those reserved or the winner's."""
+    search = race.search
+    if search.budget is None:
+        return learner.full_steps
+    if race.budget.refit_steps is not None and not search.extra_refit:
+        return race.budget.refit_steps
+    return pulls if search.horizon is None else horizon

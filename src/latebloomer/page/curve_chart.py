@@ -1,0 +1,263 @@
+"""Learning curves as inline SVG: no font, nothing to load.
+
+A picture is as wide as its place, and its text is as large on a phone as on a desk: curves are
+drawn in separate coordinates, stretched by a view box, and everything else stands at percentages
+of the picture. So a curve that grows is a path to which points are added, an axis that moves
+changes one view box, and `page.js` zooms by placing what has a `data-at` again.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from html import escape
+from math import ceil, inf
+
+from latebloomer._util.text import shortened
+from latebloomer.page.race_page import Point, RacePage, ThinnedCurve
+from latebloomer.page.svg import Looks, padded, percent, spread, text_at, ticks
+from latebloomer.session.arm_views import LearnerView
+from latebloomer.session.decisions import ForecastView
+from latebloomer.session.events import DROPPED
+
+HEIGHT = 340  # of the curves, in pixels
+LINE = 15  # pixels between two names
+ROOMY = 1.6  # a view this much wider than its content is made narrower
+FAR = 4  # times the pulls made: a horizon beyond that is named, but not in the picture
+LEVELS = 6  # marked phases; of more, evenly chosen ones
+LETTER = 0.021  # of the width that a letter of their text takes on a phone
+THIN = 0.01  # of the height: an area that is not taller is not seen
+NAME = 20  # characters of a name next to its curve
+
+
+@dataclass(frozen=True)
+class View:
+    """The part of the plane that is seen, and the coordinates that paths are written in.
+
+    Paths have scores as (origin - score) / unit, which does not change while a race is watched: a
+    picture's own numbers have seven digits, too few for 1,000,000.01.
+    """
+
+    origin: float
+    unit: float
+    longest: float  # pulls at the right end
+    low: float
+    high: float
+
+    def x(self, pull: float) -> str:
+        """Return a place across the picture."""
+        return percent(min(1.0, pull / self.longest))
+
+    def y(self, score: float) -> float:
+        """Return a place from 0, the top, to 1; scores beyond the view are at its edge."""
+        return (self.high - min(self.high, max(self.low, score))) / (self.high - self.low)
+
+    def at(self, point: Point, x: str = "x", y: str = "y") -> str:
+        """Return a place as attributes; `page.js` moves what has `data-at`."""
+        place = f'{x}="{self.x(point.pull)}" {y}="{percent(self.y(point.score))}"'
+        return f'{place} data-at="{point.pull:g} {point.score:.7g}"'
+
+    def place(self, point: Point) -> str:
+        """Return a point in the coordinates of paths."""
+        return f"{point.pull:.7g} {(self.origin - point.score) / self.unit:.5g}"
+
+    @property
+    def box(self) -> str:
+        """The view box of the curves."""
+        top = (self.origin - self.high) / self.unit
+        return f"0 {top:.7g} {self.longest:.7g} {(self.high - self.low) / self.unit:.7g}"
+
+
+def view_of(page: RacePage, before: View | None = None) -> View:
+    """Return what to show of a race; the same as before as long as everything fits."""
+    fans = [made for one in page.learners if (made := fan_of(one)) is not None]
+    scores = [score for made in fans for score in (made.level, made.score)]
+    for curve in (page.curves[one.arm] for one in page.learners):  # the first fifth may be odd
+        scores += [point.score for point in curve.smoothed(len(curve) // 5)]
+    low, high = min(scores, default=0.0), max(scores, default=1.0)
+    wide, longest = ROOMY * 1.2 * (high - low), _longest(page, [made.at for made in fans])
+    if before is None:
+        low, high = padded(low, high)
+        return View(low, (high - low) / 1000, longest, low, high)
+    fits = before.low <= low and high <= before.high and before.high - before.low <= wide
+    low, high = (before.low, before.high) if fits else padded(low, high)
+    return View(before.origin, before.unit, longest, low, high)
+
+
+def fan_of(one: LearnerView) -> ForecastView | None:
+    """Return the forecast of a learner that the picture has, if any."""
+    made = one.forecast
+    return made if made is not None and made.trust > 0 and made.at > one.pulls > 0 else None
+
+
+def forecast_start(one: LearnerView, made: ForecastView) -> Point:
+    """Return where a forecast starts: the score that its gain is added to, when it was made."""
+    return Point(one.pulls if one.decision is None else one.decision.pulls, made.level)
+
+
+def _longest(page: RacePage, ahead: Sequence[float]) -> float:
+    """Return the horizon; if that is far, the pulls made, forecasts, and levels that are near."""
+    longest = max([1, *(one.pulls for one in page.learners)])
+    if page.horizon <= FAR * longest:
+        return max(page.horizon, longest)
+    levels = [pulls for _, pulls in page.levels if pulls > longest]
+    near = [pulls for pulls in levels if pulls <= 2 * longest] or levels[:1]
+    return max([longest, *near, *ahead])
+
+
+def draw_curves(page: RacePage, view: View, looks: Looks, raw: bool) -> str:
+    """Draw the learning curves with everything that belongs to them."""
+    paths = "".join(
+        curve_paths(one, page.curves[one.arm], view, looks[one.arm], raw)
+        for one in reversed(_shown(page))
+    )
+    return (
+        '<div class="plot"><svg class="frame" role="img" '
+        f'aria-label="{escape(describe_curves(page))}"><g id="axes">{draw_axes(view)}</g>'
+        f"{_titles(page.higher_is_better)}"
+        f'<svg id="curves" viewBox="{view.box}" preserveAspectRatio="none" '
+        f'data-origin="{view.origin!r}" data-unit="{view.unit!r}">'
+        f'<g id="fans">{draw_fans(page, view, looks)}</g>{paths}</svg>'
+        f'<g id="marks"><g id="crosses">{draw_crosses(page, view, looks)}</g>'
+        f'<g id="ends">{draw_ends(page, view, looks)}</g></g></svg></div>'
+    )
+
+
+def _titles(higher_is_better: bool) -> str:
+    """Return what the axes show; `page.js` changes the horizontal one."""
+    better = "higher" if higher_is_better else "lower"
+    across = text_at("50%", "100%", "pulls of each learner", "tick middle", 'id="across" dy="38"')
+    return text_at("0", "0", f"score ({better} is better)", "tick", 'dx="-44" dy="-26"') + across
+
+
+def _shown(page: RacePage) -> list[LearnerView]:
+    return [one for one in page.learners if len(page.curves[one.arm])]
+
+
+def describe_curves(page: RacePage) -> str:
+    """Return the picture in a sentence, for readers who cannot see it."""
+    best = "" if page.best is None else f"; {page.best} is {'kept' if page.final else 'leading'}"
+    return f"Learning curves of {len(page.learners)} learners after {page.spent:,} pulls{best}"
+
+
+def curve_paths(one: LearnerView, curve: ThinnedCurve, view: View, look: str, raw: bool) -> str:
+    """Draw a learner's curve, below it the scores that it is the mean of."""
+    strong = f'<path d="{path_of(curve.smoothed(), view)}"/>'
+    faint = f'<path class="raw" d="{path_of(curve.raw(), view)}"/>' if raw else ""
+    return f'<g id="c{one.arm}" class="curve {look}">{faint}{strong}</g>'
+
+
+def path_of(points: Sequence[Point], view: View, more: bool = False) -> str:
+    """Return points as a path, or as what follows one."""
+    if not points:
+        return ""
+    text = "L".join(view.place(point) for point in points)
+    # A line of no length has round ends: a curve of one point is a dot.
+    return f"L{text}" if more else f"M{text}" + ("h0" if len(points) == 1 else "")
+
+
+def draw_axes(view: View) -> str:
+    """Draw grid, ticks and their numbers."""
+    shapes = []
+    for value in ticks(view.low, view.high, 6):
+        y = percent(view.y(value))
+        shapes.append(f'<line class="grid" x2="100%" y1="{y}" y2="{y}"/>')
+        shapes.append(text_at("0", y, f"{value:.6g}", "tick end", 'dx="-8" dy="4"'))
+    for value in ticks(0.0, view.longest, 5):
+        if value == int(value):
+            number = f"{value:,.0f}"
+            shapes.append(text_at(view.x(value), "100%", number, "tick middle", 'dy="18"'))
+    return "".join([*shapes, '<line class="axis" x2="100%" y1="100%" y2="100%"/>'])
+
+
+def draw_fans(page: RacePage, view: View, looks: Looks) -> str:
+    """Draw the forecasts of colored learners; the line is the part of them that counts."""
+    shapes = []
+    for one in _shown(page):
+        made, look = fan_of(one), looks[one.arm]
+        if made is None or "gray" in look:
+            continue
+        ahead = [Point(made.at, y) for y in (made.level, made.score, one.estimate)]
+        start, flat, whole, used = map(view.place, (forecast_start(one, made), *ahead))
+        seen = one.state != DROPPED and abs(view.y(made.level) - view.y(made.score)) > THIN
+        area = f'<path class="area" d="M{start}L{flat}L{whole}Z"/>' if seen else ""
+        line = f'<path d="M{start}L{used}"/>'
+        shapes.append(f'<g id="f{one.arm}" class="fan {look}">{area}{line}</g>')
+    return "".join(shapes)
+
+
+def draw_crosses(page: RacePage, view: View, looks: Looks) -> str:
+    """Draw where learners were dropped or failed. That seldom changes: it has its own place."""
+    cross = '<path class="cross" d="M-4-4l8 8m0-8l-8 8"/></svg>'
+    return "".join(
+        f'<svg class="mark {looks[one.arm]}" {view.at(page.curves[one.arm].end)} '
+        f'data-arm="{one.arm}">{cross}'
+        for one in reversed(_shown(page))
+        if one.left
+    )
+
+
+def draw_ends(page: RacePage, view: View, looks: Looks) -> str:
+    """Draw the horizon, phases to come, the ends of curves, and names of colored learners."""
+    shapes, shown = [*_uprights(page, view)], _shown(page)
+    for one in (one for one in reversed(shown) if not one.left):
+        at = f'{view.at(page.curves[one.arm].end, "cx", "cy")} data-arm="{one.arm}" r="3.5"'
+        shapes.append(f'<circle class="dot mark {looks[one.arm]}" {at}/>')
+    if page.trained_further and page.selected is not None and shown:
+        arm = shown[0].arm
+        at = view.at(page.curves[arm].at(page.selected[1]), "cx", "cy")
+        shapes.append(f'<circle class="ring {looks[arm]}" {at} data-arm="{arm}" r="5"/>')
+    tips = [  # where names belong: the ends of forecasts, or of curves without one
+        (Point(made.at, one.estimate) if (made := fan_of(one)) else page.curves[one.arm].end, one)
+        for one in shown
+        if "gray" not in looks[one.arm]
+    ]
+    return "".join([_paces(shown), *shapes, _names(tips, view, looks)])
+
+
+def _paces(shown: Sequence[LearnerView]) -> str:
+    """Return the seconds of a mean pull of each learner, for an axis in seconds."""
+    paces = " ".join(f"{one.arm}:{one.seconds / max(1, one.pulls):.4g}" for one in shown)
+    return f'<g id="paces" data-paces="{paces}"></g>'
+
+
+def _uprights(page: RacePage, view: View) -> Iterable[str]:
+    """Draw vertical lines with texts above the plot: the horizon, and phases to come."""
+    far = page.horizon > view.longest
+    horizon = f"horizon {page.horizon:,}"
+    ahead = [(pulls, k) for k, pulls in page.levels if pulls <= view.longest]
+    step = ceil(len(ahead) / LEVELS) or 1
+    texts = [(page.horizon, f"{horizon} →" if far else horizon, "horizon")]
+    texts += [(pulls, f"best {k} to {pulls:,}", "level") for pulls, k in ahead[::-step]]
+    free = inf  # up to where the row of texts is free, as a share of the width
+    for pulls, text, kind in texts:
+        share, wide = min(1.0, pulls / view.longest), LETTER * len(text)
+        starts = share < wide  # at the left there is no room before the line
+        left, right = (share, share + wide) if starts else (share - wide, share)
+        hidden = right > free  # `page.js` shows what there is room for
+        free = free if hidden else left
+        x, at = view.x(pulls), f'data-at="{pulls}"'
+        css = f"{kind} {'' if starts else 'end'}{' off' * hidden}"
+        if far and kind == "horizon":
+            yield text_at("100%", "0", text, css, 'dy="-6"')
+            continue
+        yield f'<line class="{kind}" {at} x1="{x}" x2="{x}" y2="100%"/>'
+        yield text_at(x, "0", text, css, f'dy="-6" {at}')
+
+
+def _names(tips: Sequence[tuple[Point, LearnerView]], view: View, looks: Looks) -> str:
+    """Draw names to the right, at the heights of the ends, pushed apart if they would overlap.
+
+    What joins a name with its height is outside the plot: inside it would look like a curve.
+    """
+    ends = sorted(tips, key=lambda end: (view.y(end[0].score), end[1].arm))
+    heights = [view.y(point.score) for point, _ in ends]
+    shapes = []
+    for (point, one), y, spot in zip(
+        ends, heights, spread([HEIGHT * y for y in heights], LINE, HEIGHT), strict=True
+    ):
+        look, arm = looks[one.arm], f'data-arm="{one.arm}"'
+        end, at = percent(spot / HEIGHT), f'data-at="{point.pull:g} {point.score:.7g}"'
+        join = f'x1="4" x2="18" y1="{percent(y)}" y2="{end}"'
+        shapes.append(f'<line class="leader {look}" {arm} {at} {join}/>')
+        name = shortened(one.name, NAME)
+        shapes.append(text_at("22", end, name, f"name {look}", f'{arm} dy="4"'))
+    return f'<svg id="names" x="100%" width="1" height="100%">{"".join(shapes)}</svg>'

@@ -1,0 +1,117 @@
+"""The tables of a page as HTML: the learners, and the settings in which they differ."""
+
+import re
+from collections.abc import Iterable, Sequence
+from html import escape
+from math import inf
+
+from latebloomer._util.text import as_sentence, score_text, short_seconds
+from latebloomer.session.arm_views import LearnerView
+from latebloomer.session.events import FAILED, FINISHED
+
+SWATCH = '<svg class="swatch {look}" aria-hidden="true"><line x2="100%" y1="50%" y2="50%"/></svg>'
+WHOLE = 24  # characters up to which a word fits everywhere
+# Where a longer word may be broken, in addition to hyphens: between parts of an identifier.
+JOINTS = re.compile(r"(?<=[_/\\=,:;(\[{])(?=\S)|(?<=\.)(?=[^\d\s.])|(?<=[a-z]{3})(?=[A-Z][a-z])")
+
+
+def breakable(text: str, whole: int = WHOLE) -> str:
+    """Return a text as HTML in which a browser breaks long words between parts of a name.
+
+    >>> breakable("RandomForest(n_estimators=300) & max_depth=5")
+    'Random<wbr>Forest(<wbr>n_<wbr>estimators=<wbr>300) &amp; max_depth=5'
+    """
+    parts = (
+        JOINTS.split(word) if len(word) > whole else [word] for word in re.split(r"(\s+)", text)
+    )
+    return "".join("<wbr>".join(map(escape, part)) for part in parts)
+
+
+def sentences(texts: Iterable[str]) -> str:
+    """Return sentences as a list."""
+    return "<ul>" + "".join(f"<li>{breakable(as_sentence(one))}</li>" for one in texts) + "</ul>"
+
+
+def sortable(css: str, head: Iterable[tuple[str, str]], rows: str, body: str = "") -> str:
+    """Return a table that `page.js` sorts by its heads, which have classes; rows are HTML."""
+    cells = "".join(f'<th scope="col" class="{kind}">{escape(text)}</th>' for text, kind in head)
+    top = f'<table class="{css}sortable"><thead><tr>{cells}</tr></thead>'
+    return f"{top}<tbody{body}>{rows}</tbody></table>"
+
+
+# --- learners ---
+
+
+def learner_table(rows: dict[int, list[str]], rule: str, body: str = "") -> str:
+    """Return a table of learners from their cells; `rule` is the policy that ranks them."""
+    numbers = ("score", "trained", "forecast (trust)", f"estimate ({rule})", "time")
+    head = [("learner", ""), *((text, "num") for text in numbers), ("when and why", "")]
+    lines = "".join(f'<tr id="r{arm}">{"".join(cells)}</tr>' for arm, cells in rows.items())
+    return sortable("learners ", head, lines, body)
+
+
+def learner_cells(one: LearnerView, look: str, most: int) -> list[str]:
+    """Return the cells of a learner; `most` is the number of pulls of a full bar."""
+    share = 5 * round(20 * one.pulls / (one.full_pulls or most))  # as the text says
+    bar = f'<progress class="bar" max="100" value="{share}" aria-hidden="true"></progress>'
+    made, trust, ahead = one.forecast, "", ""
+    if made is not None and made.trust:
+        trust = f' <span class="soft">({100 * made.trust:.0f} %)</span>'
+        ahead = "data-forecast "
+    return [
+        f'<th scope="row" class="name {look}">{_name(one, look)}</th>',
+        f'<td class="num" data-is="score">{score_text(one.score)}</td>',
+        f'<td class="num" data-is="trained" data-sort="{one.pulls}">{escape(one.trained)}'
+        f'<span class="{look}">{bar}</span></td>',
+        f'<td class="num" {ahead}data-is="forecast">{score_text(one.forecast_score)}{trust}</td>',
+        f'<td class="num" data-is="estimate">{score_text(one.estimate)}</td>',
+        f'<td class="num" data-is="time" data-sort="{one.seconds:.6g}">'
+        f"{escape(short_seconds(one.seconds))} s</td>",
+        f'<td class="why{" bad" * (one.state == FAILED)}">{_reason(one)}</td>',
+    ]
+
+
+def _name(one: LearnerView, look: str) -> str:
+    mark = ' <span class="state">finished</span>' if one.state == FINISHED else ""
+    name = f'<span class="who">{breakable(one.name)}</span>'
+    return f'<span class="full">{SWATCH.format(look=look)}{name}{mark}</span>'
+
+
+def _reason(one: LearnerView) -> str:
+    """Return why a learner stands where it does, in one line that opens."""
+    texts = [one.remark] if one.remark else []
+    if one.pulls:
+        texts.append(f"{one.pulls:,} pulls, {one.seconds / one.pulls:.2g} s each")
+    if one.steps is not None:
+        texts.append(f"{one.steps:,} of its own training steps")
+    if -inf < one.lower <= one.upper < inf:
+        ends = " and ".join(map(score_text, (one.lower, one.upper)))
+        texts.append(f"at the horizon between {ends}")
+    texts += one.failures
+    line = breakable(one.why)
+    return (
+        f'<details data-key="why {one.arm}"><summary>{line}</summary>{sentences(texts)}</details>'
+    )
+
+
+# --- settings ---
+
+
+def settings_table(
+    learners: Sequence[LearnerView], names: Sequence[str], first: str = "learner"
+) -> str:
+    """Return a sortable table of some settings and the score of learners."""
+    rows = "".join(
+        f'<tr data-row="{one.arm}"><th scope="row" class="name">'
+        f'<span class="full"><span class="who">{breakable(one.name)}</span></span></th>'
+        + "".join(f"<td>{breakable(_setting(one, name))}</td>" for name in names)
+        + f'<td class="num">{score_text(one.score)}</td></tr>'
+        for one in learners
+    )
+    head = [*((text, "") for text in (first, *names)), ("score", "num")]
+    return f'<div class="wide">{sortable("", head, rows)}</div>'
+
+
+def _setting(one: LearnerView, name: str) -> str:
+    value = one.settings.get(name, "")
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,1 @@
+"""Programs as learners: started, paused and continued without a change to them."""

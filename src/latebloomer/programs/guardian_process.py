@@ -1,0 +1,215 @@
+"""The process that starts, pauses, continues and ends all programs of a race.
+
+It runs as a script, with the standard library alone. Requests arrive as lines of JSON on a socket;
+each is answered by one line. When the other end of the socket is closed, however the race has
+ended, it ends all programs and their descendants, and then itself.
+"""
+
+import ctypes
+import json
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from typing import Any
+
+if __name__ == "__main__":  # started by its path: its neighbor is found in the same folder
+    sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+    from process_tree import (  # type: ignore[import-not-found]
+        LINUX,
+        descendants,
+        started_at,
+    )
+else:
+    from latebloomer.programs.process_tree import LINUX, descendants, started_at
+
+MARK = "LATEBLOOMER_PROGRAM"  # variable by which descendants are known after their parent's end
+GRACE = 2.0  # seconds between SIGTERM and SIGKILL
+ADOPT = 36  # Linux's PR_SET_CHILD_SUBREAPER: orphans become children of this process
+
+
+class Program:
+    """One program and what it has started."""
+
+    def __init__(self, key: str, request: dict[str, Any], output: int) -> None:
+        self.key = key
+        env = {**request["env"], MARK: key}
+        self.process = subprocess.Popen(
+            request["words"],
+            cwd=request["cwd"],
+            env=env,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        self.kill_at: float | None = None  # when SIGKILL follows SIGTERM
+
+    def members(self) -> set[int]:
+        """Return all of its processes that live now."""
+        root = self.process.pid
+        roots = {root} | {pid for pid in orphans() if _marked(pid, self.key)}
+        return {pid for pid in roots | descendants(roots) if pid != os.getpid()}
+
+    def signal(self, which: signal.Signals) -> None:
+        """Signal all of its processes, until no new one is found."""
+        _to_group(self.process.pid, which)
+        reached: set[int] = set()
+        while new := self.members() - reached:
+            for pid in new:
+                with suppress(ProcessLookupError, PermissionError):
+                    os.kill(pid, which)
+            reached |= new
+
+    def end(self) -> None:
+        """Let it end: SIGKILL follows if it does not."""
+        if self.kill_at is None:
+            self.kill_at = time.monotonic() + GRACE
+            self.signal(signal.SIGTERM)
+            self.signal(signal.SIGCONT)  # a stopped process acts on nothing else
+
+    def is_gone(self) -> bool:
+        """Return whether all of its processes have ended; kill those that had their time."""
+        alive = [pid for pid in self.members() if started_at(pid) is not None]
+        if alive and self.kill_at is not None and time.monotonic() >= self.kill_at:
+            self.signal(signal.SIGKILL)
+        return self.process.poll() is not None and not alive
+
+
+def _to_group(pid: int, which: signal.Signals) -> None:
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(pid, which)
+
+
+def _marked(pid: int, key: str) -> bool:
+    try:
+        with open(f"/proc/{pid}/environ", "rb") as file:
+            return f"{MARK}={key}".encode() in file.read().split(b"\0")
+    except OSError:
+        return False
+
+
+programs: dict[str, Program] = {}
+ending: list[Program] = []
+
+
+def orphans() -> set[int]:
+    """Return children of this process that are no programs: their own parents have ended."""
+    if not LINUX:
+        return set()
+    known = {one.process.pid for one in (*programs.values(), *ending)}
+    with suppress(OSError), open(f"/proc/self/task/{os.getpid()}/children") as file:
+        return set(map(int, file.read().split())) - known
+    return set()
+
+
+def reap() -> None:
+    """Take note of children that have ended, adopted ones included."""
+    for one in (*programs.values(), *ending):
+        one.process.poll()
+    for pid in orphans():
+        with suppress(ChildProcessError):
+            os.waitpid(pid, os.WNOHANG)
+    ending[:] = [one for one in ending if not one.is_gone()]
+
+
+def answer(request: dict[str, Any], files: list[int]) -> dict[str, Any]:
+    """Carry out a request."""
+    key, do = request["key"], request["do"]
+    if do == "start":
+        retire(key)
+        try:
+            programs[key] = Program(key, request, files[0])
+        except OSError as error:
+            return {"error": error.strerror or str(error), "file": error.filename}
+        pid = programs[key].process.pid
+        return {"pid": pid, "started": started_at(pid)}
+    if do == "leftover":
+        return {"ended": end_leftover(request["pid"], request["started"])}
+    program = programs.get(key)
+    if program is None:
+        return {"code": None, "gone": not any(one.key == key for one in ending)}
+    if do == "pause":
+        program.signal(signal.SIGSTOP)
+    elif do == "continue":
+        program.signal(signal.SIGCONT)
+    elif do == "end":
+        retire(key)
+    return {"code": program.process.poll(), "gone": False}
+
+
+def retire(key: str) -> None:
+    """Begin to end a program."""
+    if (program := programs.pop(key, None)) is not None:
+        program.end()
+        ending.append(program)
+
+
+def end_leftover(pid: int, started: str) -> bool:
+    """End a program of an earlier race process, if it still runs."""
+    if started_at(pid) != started:
+        return False
+    members = {pid, *descendants({pid})}
+    for which in (signal.SIGTERM, signal.SIGCONT):
+        _to_group(pid, which)
+        for member in members:
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(member, which)
+    end = time.monotonic() + GRACE
+    while any(started_at(one) is not None for one in members) and time.monotonic() < end:
+        time.sleep(0.01)
+    for member in members:
+        with suppress(ProcessLookupError, PermissionError):
+            os.kill(member, signal.SIGKILL)
+    return True
+
+
+def serve(line: socket.socket) -> None:
+    """Answer requests until the other end is closed."""
+    waiting, files = b"", []
+    while True:
+        ready, _, _ = select.select([line], [], [], 0.05 if ending else 1.0)
+        reap()
+        if not ready:
+            continue
+        data, new, _, _ = socket.recv_fds(line, 1 << 16, 1)
+        if not data:
+            return
+        files += new
+        waiting += data
+        while b"\n" in waiting:
+            text, _, waiting = waiting.partition(b"\n")
+            request = json.loads(text)
+            own = [files.pop(0)] if request["do"] == "start" else []
+            reply = answer(request, own)
+            for file in own:
+                os.close(file)
+            line.sendall(json.dumps(reply).encode() + b"\n")
+
+
+def main() -> None:
+    """Guard programs until the race is over."""
+    for number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM, signal.SIGPIPE):
+        signal.signal(number, signal.SIG_IGN)  # its end is the end of the socket
+    if LINUX:
+        with suppress(OSError, AttributeError):
+            ctypes.CDLL(None).prctl(ADOPT, 1, 0, 0, 0)
+    line = socket.socket(fileno=int(sys.argv[1]))
+    with suppress(OSError):
+        serve(line)
+    for key in list(programs):
+        retire(key)
+    while ending or orphans():
+        reap()
+        for pid in orphans():  # of programs that ended before
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(0.005)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Contracts as tests: a learner, or a runner, does what a race needs."""

@@ -1,0 +1,179 @@
+"""The contract of a display, and what all do: say what happens, and whom the race waits for."""
+
+from __future__ import annotations
+
+import threading
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from typing import TYPE_CHECKING, TypeAlias
+
+from latebloomer._util.text import quoted, short_name, short_seconds, span_of_time
+from latebloomer.racing.race_clock import RaceClock
+from latebloomer.racing.race_state import RaceState
+from latebloomer.session import events
+from latebloomer.session.events import Dropped, PullStarted, ScoreReported, Waiting
+
+if TYPE_CHECKING:
+    from latebloomer.racing.verdict.verdict import Verdict
+
+Shown: TypeAlias = events.Event | PullStarted | Waiting
+EVERY = 30.0  # seconds between two lines of the same kind
+LONG = 10.0  # seconds after which a pull is reported as long
+TICK = 0.5  # seconds between two checks for a long pull
+
+
+class Display(ABC):
+    """Shows one race while it runs."""
+
+    awaits_pulls = True  # whether it is told when a pull starts
+
+    def __init__(self, race: RaceState, now: Callable[[], float] = time.monotonic) -> None:
+        self.race, self.now = race, now
+        self.clock = RaceClock(race)  # the driver's own, once there is one
+        self.waiting = ""  # for which learners, if a pull is long
+        self._waited_for: tuple[int, ...] = ()
+        self._running: PullStarted | None = None  # read by another thread
+        self._long: PullStarted | None = None  # the latest that was reported as long
+        self._replan_said = -EVERY
+        self._failures: dict[int, str] = {}  # by arm: pulls that failed and are tried again
+
+    @abstractmethod
+    def say(self, text: str) -> None:
+        """Show a line, whatever else is shown."""
+
+    @abstractmethod
+    def _on_score(self, score: ScoreReported) -> None:
+        """Take notice of a score that counts."""
+
+    def _on_drop(self, drop: Dropped) -> None:  # noqa: B027
+        """Take notice of a learner that was dropped; a table of the standings shows it anyway."""
+
+    @abstractmethod
+    def _show_waiting(self) -> None:
+        """Show whom the race waits for."""
+
+    def _opened(self) -> AbstractContextManager[None]:
+        """Return a context in which the display is open."""
+        return nullcontext()
+
+    def _is_told_already(self, event: events.Event) -> bool:
+        """Return whether what is shown anyway tells an event."""
+        return False
+
+    def _is_worth_saying(self, pull: PullStarted, now: float) -> bool:
+        """Return whether to show that a pull is long."""
+        return True
+
+    # --- what the driver reports ---
+
+    @contextmanager
+    def shown(self) -> Iterator[None]:
+        """Show the race while it runs."""
+        over = threading.Event()
+        thread = threading.Thread(target=self._report_long_pulls, args=(over,), daemon=True)
+        with self._opened(), ExitStack() as stack:
+            thread.start()
+            stack.callback(thread.join)
+            stack.callback(over.set)
+            yield
+
+    def on_event(self, event: Shown) -> None:
+        """Update the display for one event."""
+        if isinstance(event, PullStarted):
+            self._running = event
+            return
+        if isinstance(event, Waiting):  # which learners keep the others waiting
+            if event.arms:
+                self._wait_for([(arm, self.race.session.pulls_of(arm) + 1) for arm in event.arms])
+            return
+        self._running = None
+        if type(event) is ScoreReported:
+            if event.arm in self._waited_for:
+                self.waiting, self._waited_for = "", ()
+            self._on_score(event)
+            if event.arm in self._failures:
+                self.say(self._failures.pop(event.arm))
+        elif isinstance(event, Dropped):
+            self._on_drop(event)
+        else:
+            text = self._sentence(event)
+            if text and not self._is_told_already(event):
+                self.say(text)
+
+    def end(self, verdict: Verdict) -> None:
+        """Say how the race ended; the verdict is for the caller to print."""
+        pulls = f"{verdict.spent:,} pull{'s' * (verdict.spent != 1)}"
+        brief, count = verdict.seconds < 60, len(verdict.warnings)
+        took = f"{short_seconds(verdict.seconds)} s" if brief else span_of_time(verdict.seconds)
+        warns = f", with {count} warning{'s' * (count != 1)}" if count else ""
+        kept = f"{quoted(short_name(verdict.name))} is kept. The verdict says why{warns}."
+        self.say(f"The race has finished after {pulls} and {took}: {kept}")
+
+    # --- long pulls ---
+
+    def _report_long_pulls(self, over: threading.Event) -> None:
+        """Report long pulls from a separate thread, because the race's own is in the pull."""
+        while not over.wait(TICK):
+            self.look_for_long_pull()
+
+    def look_for_long_pull(self) -> None:
+        """Report the running pull if it is long, once."""
+        pull, now = self._running, self.now()
+        if pull is None or pull is self._long or now - pull.at < LONG:
+            return
+        if self._is_worth_saying(pull, now):
+            self._long = pull
+            self._wait_for([(pull.arm, pull.n)])
+
+    def _wait_for(self, pulls: Sequence[tuple[int, int]]) -> None:
+        names = [f"{quoted(short_name(self.race.names[arm]))} (its pull {n})" for arm, n in pulls]
+        self.waiting = f"waiting for {', '.join(names)}"
+        self._waited_for = tuple(arm for arm, _ in pulls)
+        self._show_waiting()
+
+    # --- events in words ---
+
+    def _sentence(self, event: events.Event) -> str:
+        """Return an event in one line; empty for events that need none.
+
+        Which learners an extension revives is announced in one line, before the race.
+        """
+        session, now = self.race.session, self.now()
+        left = session.budget - session.spent
+        pulls = f"{left:,} pull{'s' * (left != 1)}"
+        said = events.in_words(event, lambda arm: short_name(session.names[arm]))
+        match event:
+            case events.BudgetReplanned():  # a time-based race replans many times a second
+                if now - self._replan_said >= EVERY:
+                    self._replan_said = now
+                    return f"about {pulls} fit into the time that is left"
+            case events.WinnerSelected():
+                return f"{said} with the remaining {pulls}"
+            case events.PullFailed():  # one line: when it was made again, or the learner leaves
+                self._failures[event.arm] = f"{said} and was made again"
+            case events.LearnerLeft():
+                self._failures.pop(event.arm, None)
+                return said
+            case events.WarningNoted():
+                return said
+        return ""
+
+
+class NoDisplay(Display):
+    """Shows nothing."""
+
+    awaits_pulls = False
+
+    @contextmanager
+    def shown(self) -> Iterator[None]:
+        yield
+
+    def on_event(self, event: Shown) -> None: ...
+
+    def say(self, text: str) -> None: ...
+
+    def _on_score(self, score: ScoreReported) -> None: ...
+
+    def _show_waiting(self) -> None: ...

@@ -1,0 +1,108 @@
+r"""When a race may stop before its budget is spent: once its winner is certified.
+
+`stop="certified"` ends a race once its winner is certified. Looking again and again until the
+answer pleases is a way to be wrong more often than one says. So what is said holds for all looks
+together.
+
+- Looks are at pull counts that are fixed before the first pull: after three pulls of each learner,
+  and then whenever the count has grown by a tenth. So a look costs little (all of them together
+  about eleven times what the last one does), and at most a tenth of the pulls is wasted.
+- A certificate's intervals hold for all pull counts up to its horizon together, at any check
+  (`theory/certificate.py`), as long as neither the horizon nor the largest count depends on
+  rewards. Here they are those of the budget that was given, however early the race ends. The noise
+  level is estimated again at each check: the share of delta for that is divided among the checks.
+- In a time-based race without a horizon, the horizon moves with the budget. There the k-th check
+  has the delta :math:`\delta / (k (k + 1))`, which sums up to less than delta.
+- If the test of assumptions contradicts a curve, the race continues: the certificate assumes
+  what that test doubts.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import takewhile
+from math import ceil
+
+import numpy as np
+
+from latebloomer._util.text import quoted
+from latebloomer.errors import SettingError
+from latebloomer.racing.settings import Settings
+from latebloomer.session.checked_inputs import set_aside
+from latebloomer.session.session import Session
+from latebloomer.theory.certificate import DELTA, Certificate
+from latebloomer.theory.curve_tests import check_curves
+
+GROWTH = 1.1  # from one look to the next
+FIRST = 3  # pulls of each learner: fewer tell nothing about the noise
+
+
+def looks(arms: int) -> Iterator[int]:
+    """Yield the numbers of pulls after which the race is checked, without end.
+
+    >>> from itertools import islice
+    >>> list(islice(looks(arms=2), 8))
+    [6, 7, 8, 9, 10, 11, 13, 15]
+    """
+    pulls = FIRST * arms
+    while True:
+        yield pulls
+        pulls = max(pulls + 1, ceil(GROWTH * pulls))
+
+
+def certificate_of(session: Session, settings: Settings) -> Certificate | None:
+    """Return what is proved now; None if no arm has the three rewards for a noise estimate."""
+    bounds, budget = settings.score_bounds, settings.horizon  # the maximum pulls of an arm
+    if settings.budget is not None:
+        budget = max(settings.budget, session.budget)
+    last = session.spent - 1 if budget is None else budget
+    count = sum(1 for _ in takewhile(lambda pulls: pulls <= last, looks(len(session.names)))) + 1
+    try:
+        if settings.stop is None:
+            return session.certificate(score_range=bounds)
+        if budget is not None:
+            return session.certificate(score_range=bounds, budget=budget, looks=count)
+        delta = DELTA / (count * (count + 1))
+        return replace(session.certificate(delta=delta, score_range=bounds), delta=DELTA)
+    except SettingError:
+        return None
+
+
+def next_look(arms: int, pulls: int) -> int:
+    """Return the first look at `pulls` pulls or later.
+
+    >>> next_look(arms=2, pulls=11), next_look(arms=2, pulls=12)
+    (11, 13)
+    """
+    return next(n for n in looks(arms) if n >= pulls)
+
+
+class EarlyStop:
+    """Says when a race may end; nothing of it needs to be kept in a journal."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._next = 0  # pulls at the next look
+
+    def reason(self, settings: Settings, elapsed: float) -> str | None:
+        """Return why to stop now; None if no check is due, or nothing is certain."""
+        session, arms = self._session, len(self._session.names)
+        if settings.stop is None or session.over or session.winner is not None:
+            return None
+        self._next = self._next or next_look(arms, session.spent)
+        if session.spent < self._next:
+            return None
+        self._next = next_look(arms, session.spent + 1)
+        proof = certificate_of(session, settings)
+        if proof is None or not proof.certified(session.best_arm):
+            return None
+        sign = 1.0 if session.maximize else -1.0
+        rewards = [sign * np.array(session.scores(i)) for i in range(arms)]
+        found = check_curves(session.names, rewards)
+        if any(finding.contradicts for finding in found):
+            return None
+        kept = set_aside(session.budget, settings.winner_share)
+        left = f"{session.budget - session.spent - kept:,} of {session.budget:,} pulls"
+        if settings.seconds is not None:
+            left = f"{max(0.0, settings.seconds - elapsed):.3g} s of {settings.seconds:g}"
+        name = session.names[session.best_arm]
+        return f"{quoted(name)} is certified the best, {left} were not needed"

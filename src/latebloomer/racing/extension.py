@@ -1,0 +1,151 @@
+"""A larger budget for a race that has started, as events."""
+
+from collections.abc import Mapping, Sequence
+from copy import deepcopy
+from dataclasses import replace
+from math import inf
+from typing import Any, NamedTuple
+
+from latebloomer import errors
+from latebloomer._util.text import quoted
+from latebloomer.errors import SettingError
+from latebloomer.racing.learners.entries import need_learners
+from latebloomer.racing.learners.full_training import shares_of
+from latebloomer.racing.learners.learner import Share
+from latebloomer.racing.race_state import RaceState
+from latebloomer.racing.request import ResumeRequest
+from latebloomer.session import events
+from latebloomer.session.checked_inputs import set_aside
+from latebloomer.session.session import Session
+
+
+class Extension(NamedTuple):
+    """The events of an extension, and what is printed before they are written."""
+
+    happens: tuple[events.Joined | events.Extended, ...] = ()
+    shares: Mapping[str, Share] = {}  # fraction of a full training per pull; none: one step
+    why: str = ""  # what happens now, in words
+
+
+def plan_extension(race: RaceState, request: ResumeRequest) -> Extension:
+    """Return the events of a larger budget; none if the race already has what is requested.
+
+    It changes nothing. A request that is not possible raises an error that says what to do.
+    """
+    learners, horizon, revive = request.learners, request.budget.horizon, request.revive
+    full_steps, seconds = request.budget.full_steps, request.budget.seconds
+    session, settings = race.session, race.settings
+    need_learners(learners)
+    errors.need_flag("revive", revive, "True or False")
+    new = {name: given for name, given in learners.items() if name not in session.names}
+    total = _in_pulls(request.budget.amounts, race)
+    if total is None:
+        asked = [f"add={{{name!r}: ...}}" for name in request.add or {} if name in new]
+        if horizon not in (None, session.horizon):
+            asked.append(f"horizon={horizon}")
+        if asked:
+            more = f"resume(..., budget=N) with N above {session.budget}"
+            raise SettingError(f"{asked[0]} also needs a larger budget, which pays for it: {more}")
+        asked += [] if revive else ["revive=False"]
+        asked += [] if full_steps is None else [f"full_steps={full_steps}"]
+        if asked:
+            raise SettingError(
+                f"{asked[0]} says how to extend a race, but this call only resumes it: omit it, "
+                f"or extend the race: resume(..., budget=N) with N above {session.budget}"
+            )
+        return Extension()
+    if horizon is not None:
+        most = max(1, *session.pulls)
+        errors.need_whole("horizon", horizon, most, "a learner has had that many pulls")
+    same = total == session.budget and seconds in (None, settings.seconds)
+    if same and not new and horizon in (None, session.horizon):
+        return Extension()  # the same call again, after an interruption
+    if horizon is None:  # without one, a time-based race compares learners at its budget
+        follows = seconds is not None and settings.horizon is None
+        horizon = total if follows else session.horizon
+    spent = session.spent if session.winner is not None else 0
+    deciding = total - set_aside(total - spent, session.winner_share)
+    one = settings.pulls_per_training
+    if full_steps is not None and not (new and one):
+        why = "no learner is new" if one else "a pull of this race is one step"
+        raise SettingError(f"full_steps={full_steps} is of new learners, but {why}: omit it")
+    shares: dict[str, Share] = {}
+    if new and one is not None:
+        shares = shares_of(new, full_steps, one, settings.seed)
+    joined = []
+    for arm, name in enumerate(new, len(session.names)):
+        share = shares.get(name)
+        steps = (share.full_steps, share.repeats_scores) if share else ()
+        joined.append(events.Joined(arm, name, *steps))
+    time = None if seconds is None else float(seconds)
+    extended = events.Extended(total, deciding, horizon, revive, seconds=time)
+    after = deepcopy(session)  # as it will be
+    try:
+        for event in (*joined, extended):
+            after.apply(event)
+    except errors.LatebloomerError as error:
+        raise type(error)(f"{error} The race is unchanged.") from error
+    revived = tuple(i for i in after.racing if i < len(session.names) and i not in session.racing)
+    why = _in_words(race, after, revived, tuple(new), time)
+    return Extension((*joined, replace(extended, why=why)), shares, why)
+
+
+def _in_pulls(given: Mapping[str, Any], race: RaceState) -> int | None:
+    """Return the new total budget in pulls; None if none is given."""
+    session, settings, one = race.session, race.settings, race.settings.pulls_per_training
+    if not given:
+        return None
+    if len(given) > 1:
+        asked = " and ".join(f"{unit}={value}" for unit, value in given.items())
+        raise SettingError(f"{asked}: give only one of them")
+    ((unit, value),) = given.items()
+    had: float = session.budget
+    kind = "pulls"
+    units = ["budget"] if one is None else ["budget", "trainings"]
+    if settings.seconds is not None:
+        had, kind, units = settings.seconds, "seconds", ["seconds"]
+    if unit not in units:
+        raise SettingError(
+            f"{unit}={value} cannot extend this race, whose budget is in {kind}. Give "
+            f"{' or '.join(units)}=, or start a new race."
+        )
+    check = errors.need_whole if unit == "budget" else errors.need_number
+    check(unit, value)
+    total = round(value * one) if unit == "trainings" and one and value < inf else value
+    if not had <= total < inf:
+        raise errors.BudgetError(
+            f"{unit}={value} is below the race's budget of {had:g} {kind}, which cannot be cut. "
+            f"Give more, or omit {unit} to resume without extending."
+        )
+    if kind == "pulls":
+        return int(total)
+    if total == had:
+        return session.budget
+    left = max(0.0, total - race.elapsed)  # about how many pulls fit, by the pace so far
+    fit = round(left * session.spent / race.elapsed) if race.elapsed else 0
+    return max(session.budget, session.spent + fit, session.spent + 1)
+
+
+def _in_words(
+    race: RaceState, after: Session, back: Sequence[int], new: Sequence[str], seconds: float | None
+) -> str:
+    """Return what the extension does, to be printed before it is done."""
+    before, names = race.session, race.session.names
+    if seconds is None:
+        said = [f"Extending the budget from {before.budget} to {after.budget} pulls."]
+    else:
+        more = after.budget - before.spent
+        said = [f"Extending the time from {race.settings.seconds:g} s to {seconds:g} s."]
+        said.append(f"About {more} more pull{'s' * (more != 1)} fit.")
+    if back:
+        at = [f"{quoted(names[i])} (at pull {before.pulls_of(i)})" for i in back]
+        said.append(f"Revived: {', '.join(at)}.")
+    elif len(before.racing) < len(names):
+        said.append("No learner is revived.")
+    if new:
+        said.append(f"New: {', '.join(new)}.")
+    if after.horizon == before.horizon:
+        said.append(f"The horizon stays at {before.horizon} pulls.")
+    elif seconds is None or race.settings.horizon is not None:  # else later plans set it
+        said.append(f"The horizon moves from {before.horizon} to {after.horizon} pulls.")
+    return " ".join(said)

@@ -1,0 +1,283 @@
+"""The events of a race, one after the other: appended, and read again.
+
+On disk they are in one SQLite file in WAL mode, written by the driver alone. By the standard
+library's `sqlite3`, not SQLAlchemy: there is one table, the base install stays small, and a pull
+costs one prepared INSERT (12 to 20 µs here; SQLAlchemy Core adds several times that). With
+`synchronous=NORMAL` a committed event survives whatever happens to the process;
+`durability="full"` also waits for the disk, against power loss.
+"""
+
+import os
+import sqlite3
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
+from contextlib import closing, suppress
+from os import fstat
+from pathlib import Path
+from time import time
+from typing import Any
+
+from latebloomer._util.text import near, one_line
+from latebloomer.errors import JournalError
+from latebloomer.racing.journal import connections
+from latebloomer.racing.journal.journal_file import REWRITTEN
+from latebloomer.racing.journal.locks import FilesInPlace, RaceLock
+from latebloomer.racing.journal.schema import (
+    DAMAGE,
+    INSERT,
+    INSERT_SCORE,
+    INSERT_TAIL,
+    SCORE,
+    SELECT,
+    Entry,
+    checksum,
+    entry_of,
+    row_of,
+    score_checksum,
+)
+from latebloomer.racing.journal.value_codec import NotPlain
+from latebloomer.session.events import Event, ScoreReported
+
+PAGE = 512  # bytes: no SQLite file is shorter
+
+
+class EventLog(ABC):
+    """The events of a race, in order: only ever added to."""
+
+    path: Path | None = None  # of the file, if there is one
+    durability = "normal"
+
+    @abstractmethod
+    def append(self, *events: Event, elapsed: float = 0.0) -> None:
+        """Enter events, all or none. When this returns they count, whatever happens next."""
+
+    @abstractmethod
+    def read(self, after: int = 0) -> Iterator[Entry]:
+        """Return the entries beyond number `after`, in order."""
+
+    @abstractmethod
+    def is_in_place(self) -> bool:
+        """Return whether the file under its name is still the one that is written."""
+
+    def take_note(self) -> str:
+        """Return what has happened to the file since this was called last; empty if nothing."""
+        return ""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Release the file and the lock."""
+
+
+class MemoryLog(EventLog):
+    """Events that are lost with the process."""
+
+    def __init__(self) -> None:
+        self._entries: list[tuple[float, float, Event]] = []  # each without its number
+
+    def append(self, *events: Event, elapsed: float = 0.0) -> None:
+        now = time()
+        for event in events:
+            self._entries.append((now, elapsed, event))
+
+    def read(self, after: int = 0) -> Iterator[Entry]:
+        entries = enumerate(self._entries[after:], start=after + 1)
+        return (Entry(number, *entry) for number, entry in entries)
+
+    def is_in_place(self) -> bool:
+        return True
+
+    def close(self) -> None:
+        pass
+
+
+class SqliteLog(EventLog):
+    """Events in an SQLite file, the journal; `files` opens one.
+
+    The process that races holds its lock, and only that process appends.
+    """
+
+    def __init__(
+        self,
+        db: sqlite3.Connection,
+        path: Path,
+        durability: str = "normal",
+        lock: RaceLock | None = None,
+    ) -> None:
+        self.path: Path = path
+        self.durability = durability
+        self._db, self._lock = db, lock
+        self._last = self._checksum = 0  # of the latest row
+        self._note = ""
+        self._files: FilesInPlace | None = None
+        self._wal = -1  # handle of SQLite's second file, while this process races
+        self._watch_files()
+        if lock is not None:
+            latest = self.query("SELECT id, checksum FROM events ORDER BY id DESC LIMIT 1")
+            self._last, self._checksum = latest or (0, 0)
+
+    def _watch_files(self) -> None:
+        """Remember which files these are; the process that races keeps them in place."""
+        found = os.stat(self.path)
+        self._inode = found.st_dev, found.st_ino
+        if self._lock is not None:
+            self.query("SELECT count(*) FROM sqlite_master")  # else there may be no -wal yet
+            self._files = FilesInPlace(self.path)
+            self._wal = self._files.wal
+
+    def query(self, question: str, *values: object) -> Any:
+        """Return the first row of an answer, None if it has none."""
+        return self._db.execute(question, values).fetchone()
+
+    def rows(self, question: str, *values: object) -> list[Any]:
+        """Return all rows of an answer."""
+        return self._db.execute(question, values).fetchall()
+
+    # --- writing ---
+
+    def append(self, *events: Event, elapsed: float = 0.0) -> None:
+        now = time()
+        try:
+            if len(events) == 1 and type(events[0]) is ScoreReported:
+                self._append_score(events[0], now, elapsed)
+            else:
+                numbered = enumerate(events, self._last + 1)
+                self.write([Entry(number, now, elapsed, event) for number, event in numbered])
+            if self._wal >= 0 and not fstat(self._wal).st_nlink:  # .7 µs
+                self._write_again()
+        except NotPlain as error:
+            raise JournalError(
+                f"The journal {self.path} does not take an event: {error}"
+            ) from None
+        except (sqlite3.Error, OSError) as error:
+            what = "A pull" if type(events[0]) is ScoreReported else type(events[0]).__name__
+            raise JournalError(
+                f"{what} could not be written to journal {self.path} ({error}). The race has "
+                "stopped, and everything written before is safe. Make room or restore the folder, "
+                f"then call {resume_call(self.path)}."
+            ) from error
+
+    def _append_score(self, event: ScoreReported, now: float, elapsed: float) -> None:
+        number = self._last + 1
+        arm, score, seconds, steps, details = event
+        if (
+            details is not None
+            or score != score  # nan, which SQLite stores as NULL
+            or not (type(score) is type(seconds) is float and type(arm) is int)
+        ):
+            self.write([Entry(number, now, elapsed, event)])
+            return
+        row = (number, arm, score, seconds, steps, now, elapsed)
+        mark = score_checksum(self._checksum, *row)
+        self._db.execute(INSERT_SCORE, (*row, mark))
+        self._last, self._checksum = number, mark
+
+    def write(self, entries: Iterable[Entry], *statements: str) -> None:
+        """Insert entries unchanged, after other statements, all in one transaction."""
+        number, mark, rows = self._last, self._checksum, []
+        for entry in entries:
+            row = row_of(entry)
+            number, mark = entry.number, checksum(mark, row)
+            rows.append((*row[:-1], mark))
+        with self._db:  # commits all of it, or nothing
+            self._db.execute("BEGIN IMMEDIATE")
+            for statement in statements:
+                self._db.execute(statement)
+            self._db.executemany(INSERT, rows)
+            self._db.execute(INSERT_TAIL, (number, mark, self.durability))
+        self._last, self._checksum = number, mark
+
+    def _write_again(self) -> None:
+        """Put all that is known in a new file of this name: the -wal has gone with its events.
+
+        This process still sees them in the file that was removed; no other process would. If the
+        journal itself has gone too, `is_in_place` tells: another file may have its name now.
+        """
+        if not self._is_own():
+            self._wal = -1
+            return
+        draft = Path(f"{self.path}{REWRITTEN}")  # `files` finishes this if the process is killed
+        connections.remove(draft)
+        with closing(sqlite3.connect(draft)) as copy:
+            self._db.backup(copy)
+        self._close_files()
+        connections.remove_beside(self.path)
+        os.replace(draft, self.path)
+        self._db = connections.connect(self.path, self.durability)
+        self._watch_files()
+        name = connections.wal_of(self.path).name
+        self._note = f"{name} was removed during the race: the journal was written again"
+
+    def take_note(self) -> str:
+        note, self._note = self._note, ""
+        return note
+
+    # --- reading ---
+
+    def read(self, after: int = 0) -> Iterator[Entry]:
+        """Return a snapshot, because it is one statement, also while another process writes."""
+        number, pulls = after, 0
+        try:
+            # Before the events: a race that continues meanwhile has more of them, never fewer.
+            (last,) = self.query("SELECT coalesce(max(id), 0) FROM tail")
+            (mark,) = self.query("SELECT checksum FROM events WHERE id = ?", after) or (0,)
+            for row in self._db.execute(SELECT, (after,)):
+                mark = checksum(mark, row)
+                if row[0] != number + 1 or row[-1] != mark:
+                    raise ValueError("its checksum differs")
+                entry = entry_of(row)
+                number, pulls = number + 1, pulls + (row[1] == SCORE)
+                yield entry
+            if number < last:
+                raise ValueError(f"events up to {last} are missing")
+        except DAMAGE as error:
+            # A reader that continues after an event has already read the intact part before it.
+            cause = one_line(str(error))
+            raise damage_error(self.path, number, pulls or after, cause) from error
+
+    def is_in_place(self) -> bool:
+        return self._is_own() and (self._files is None or self._files.wal_is_in_place())
+
+    def _is_own(self) -> bool:
+        """Return whether the journal's name leads to the file that is open."""
+        try:
+            found = os.stat(self.path)
+        except OSError:
+            return False
+        return (found.st_dev, found.st_ino) == self._inode and found.st_size >= PAGE
+
+    def close(self) -> None:
+        if self._lock is not None:
+            with suppress(sqlite3.Error):  # another reader keeps SQLite from doing it later
+                self._db.execute("PRAGMA busy_timeout = 0")
+                self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        self._close_files()
+        if self._lock is not None:
+            self._lock.close()
+
+    def _close_files(self) -> None:
+        """Close the file: first by SQLite, which else would lose its locks."""
+        files, self._files, self._wal = self._files, None, -1
+        if files is not None:
+            files.release()
+        self._db.close()
+        if files is not None:
+            files.close()
+
+
+def damage_error(path: Path, last: int, pulls: int, cause: str) -> JournalError:
+    """Return the error for a journal that is intact up to event `last`, with that many pulls."""
+    if not pulls:
+        return JournalError(
+            f"Journal {near(path)} is damaged ({cause}), and nothing can be recovered: no pull is "
+            "intact. Start a new race in another file."
+        )
+    return JournalError(
+        f"Journal {near(path)} is damaged after event {last} ({cause}). Run `latebloomer repair "
+        f"{near(path)}` to copy the intact part to a new file."
+    )
+
+
+def resume_call(path: Path | None, runner: str = "") -> str:
+    """Return the call that continues a race; `runner` is passed if it has to be named again."""
+    named = f", runner={runner}" if runner else ""
+    return "race(...) again" if path is None else f"resume({near(path)!r}, learners{named})"

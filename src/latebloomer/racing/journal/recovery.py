@@ -1,0 +1,78 @@
+"""Races that would be lost: the intact part of a damaged file, and a file that was deleted."""
+
+import os
+import sqlite3
+from collections.abc import Iterable
+from contextlib import closing
+from pathlib import Path
+from time import time
+from typing import NamedTuple
+
+from latebloomer._util.text import near
+from latebloomer.errors import JournalError
+from latebloomer.racing.journal import connections, event_log
+from latebloomer.racing.journal.event_log import EventLog, SqliteLog
+from latebloomer.racing.journal.files import (
+    intact_entries,
+    locked,
+    new_file,
+    pulls_in,
+    take_lock,
+    write_new,
+)
+from latebloomer.racing.journal.journal_file import Place, resolved
+from latebloomer.racing.journal.new_names import numbered
+from latebloomer.racing.journal.schema import Entry
+from latebloomer.session.events import Event
+
+
+class Repaired(NamedTuple):
+    """What came of a repair."""
+
+    pulls: int  # that are intact
+    events: int  # that are intact, pulls included
+    cause: str  # what was found after them; empty if nothing is damaged and nothing was written
+
+
+def repair(journal: Place, out: Place) -> Repaired:
+    """Copy the intact beginning of a damaged journal to a new file, all of it or nothing.
+
+    The damaged file stays unchanged; an existing file is never overwritten.
+    """
+    file, new = resolved(journal), new_file(out, "out")
+    entries, cause = intact_entries(file)
+    pulls = pulls_in(entries)
+    if cause and not pulls:
+        raise event_log.damage_error(file, 0, 0, cause)
+    if cause:
+        _copy(entries, new)
+    return Repaired(pulls, len(entries), cause)
+
+
+def _copy(entries: list[Entry], file: Path) -> None:
+    """Write a journal with these entries unchanged: a draft, which is then renamed."""
+    draft = file.with_name(f"{file.name}.draft")
+    with closing(take_lock(file)):
+        if os.path.lexists(file):
+            raise JournalError(f"{near(file)} exists and is not overwritten. Give another file.")
+        try:
+            connections.remove(draft)  # of a repair that was killed
+            write_new(draft, entries, "normal").close()
+            os.rename(draft, file)
+        except (sqlite3.Error, OSError) as error:
+            connections.remove(draft)
+            Path(f"{file}.lock").unlink(missing_ok=True)
+            said = f"{near(file)} cannot be written ({error}). Make room, or give another file."
+            raise JournalError(said) from error
+
+
+def rescue(lost: EventLog, events: Iterable[Event]) -> SqliteLog:
+    """Make a new journal, with all that is known, next to one that was deleted or replaced."""
+    if lost.path is None:
+        raise JournalError("A journal in memory cannot be lost.")
+    now, old = time(), lost.path
+    entries = [Entry(number, now, 0.0, event) for number, event in enumerate(events, 1)]
+    names = numbered(old.with_name(f"{old.stem}.rescued{old.suffix}"))
+    path = next(name for name in names if not os.path.lexists(name))
+    with locked(path) as lock:
+        return write_new(path, entries, lost.durability, lock)

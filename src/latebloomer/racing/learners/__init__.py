@@ -1,0 +1,1 @@
+"""What can race: learners as users pass them."""

@@ -1,0 +1,119 @@
+"""How long each learner's full training is, and which share of it a pull is.
+
+A mini-batch and a tree have little in common; a hundredth of what each learner takes when it is
+trained whole is a fair unit. Each learner says how long its full training is, in its own steps,
+and pull n of the race ends at the step round(n * full / N), N pulls being a full training.
+"""
+
+import inspect
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from functools import partial
+from typing import Any, TypeVar
+
+from latebloomer._util.text import brief
+from latebloomer.errors import MOST, SettingError, is_flag
+from latebloomer.racing.learners.entries import Entry, seed_of
+from latebloomer.racing.learners.learner import Share, bare
+from latebloomer.session.checked_inputs import listed
+
+Thing = TypeVar("Thing")
+PULLS = 100  # of a full training, unless the shortest has fewer steps
+FEWEST = 10  # pulls of a full training that are worth a race
+
+
+def full_training(steps: int) -> Callable[[Thing], Thing]:
+    """Declare how many steps a full training of a class or function takes.
+
+    Parameters
+    ----------
+    steps : int
+        Steps in a full training.
+
+    Returns
+    -------
+    Callable
+        A decorator that sets the attribute `full_steps`.
+
+    Examples
+    --------
+    >>> @full_training(200)
+    ... def net():
+    ...     yield 0.5
+    >>> net.full_steps
+    200
+    """
+    _need_whole("full_steps=", steps, "steps")
+
+    def declare(thing: Thing) -> Thing:
+        thing.full_steps = steps  # type: ignore[attr-defined]
+        return thing
+
+    return declare
+
+
+def shares_of(
+    learners: Mapping[str, Any], full_steps: Any = None, pulls: int | None = None, seed: int = 0
+) -> dict[str, Share]:
+    """Return what a pull of each learner is.
+
+    `full_steps` is a number for all, a dict, or None: then each learner says it. A learner that is
+    made by a function is built once to find out, unless the function says it: `full_training`.
+
+    >>> shares_of({"net": None, "forest": None}, {"net": 3600, "forest": 40})
+    {'net': Share(full_steps=3600, pulls=40), 'forest': Share(full_steps=40, pulls=40)}
+    >>> [shares_of({"net": None}, steps)["net"].pulls for steps in (5, 10, 60, 500)]
+    [100, 10, 60, 100]
+    """
+    if full_steps is not None and not isinstance(full_steps, Mapping):
+        full_steps = dict.fromkeys(learners, full_steps)
+    steps: dict[str, Any] = dict(full_steps or {})
+    unknown = [name for name in steps if name not in learners]
+    if unknown:
+        known, wrong = listed(list(learners)), listed(unknown)
+        said = f"full_steps names {wrong}, but the learners are {known}. Correct the name {wrong}."
+        raise SettingError(said)
+    for name, given in learners.items():
+        if name not in steps:
+            steps[name] = _asked(Entry(name, given, seed_of(seed, name)))
+    missing = [name for name, value in steps.items() if value is None]
+    if missing:
+        raise SettingError(
+            f"The length of a full training is unknown for {listed(missing)}. Give it in steps: "
+            f"full_steps={dict.fromkeys(missing, 200)}, an attribute full_steps, or the decorator "
+            "latebloomer.full_training(200)."
+        )
+    for name, value in steps.items():
+        _need_whole(f"full_steps of {name!r} is ", value, "steps")
+    if pulls is None:
+        # A learner that trains in one step is one pull, whatever a pull of the others is.
+        shortest = min((one for one in steps.values() if one > 1), default=PULLS)
+        pulls = shortest if FEWEST <= shortest < PULLS else PULLS
+    _need_whole("pulls_per_training=", pulls, "pulls")
+    return {name: Share(int(steps[name]), pulls) for name in learners}
+
+
+def _asked(entry: Entry) -> int | None:
+    """Return the steps that a learner says itself, or once it is built; None if unknown."""
+    steps = declared(entry.given)
+    if steps is None and callable(entry.given) and entry.rebuilds:
+        with suppress(Exception):  # of the user's own function: the race reports it
+            if not inspect.isgeneratorfunction(entry.given):
+                steps = declared(bare(entry.build()))
+    return steps
+
+
+def declared(given: Any) -> int | None:
+    """Return the attribute `full_steps`, or the argument of a partial; None if there is none."""
+    if isinstance(given, partial):
+        return given.keywords.get("full_steps", declared(given.func))
+    value = getattr(given, "full_steps", None)
+    described = isinstance(value, property) or callable(value)  # of instances, not of the class
+    return None if described else value
+
+
+def _need_whole(given: str, value: Any, what: str) -> None:
+    if not hasattr(value, "__index__") or is_flag(value) or not 1 <= value <= MOST:
+        meaning = f"the number of {what} in a full training"
+        needed = f"an integer from 1 to 2^53: {meaning}"
+        raise SettingError(f"{given}{brief(value)}, but it must be {needed}.")

@@ -1,0 +1,58 @@
+"""The process that serves the live page of a race."""
+
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+from threading import Thread
+
+from latebloomer._util.console import print_aside
+from latebloomer._util.text import near
+
+STAYS = 600  # seconds that the page stays after the race has ended and the last tab was closed
+PATIENCE = 20.0  # seconds to wait for the page; after that the race starts without it
+
+
+def start_watching(journal: Path) -> int | None:
+    """Serve the live page in a separate process, which outlives the race, and print its address.
+
+    Return the number of the process; None, with a warning, if it does not start.
+    """
+    words = ["-m", "latebloomer", "watch", str(journal), "--exit-after-idle", str(STAYS)]
+    said: list[str] = []
+    try:
+        child = subprocess.Popen(
+            [sys.executable, *words],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+    except OSError as error:
+        said.append(str(error))
+    else:
+        assert child.stdout is not None
+        read = child.stdout.readline  # the first line is its address, or what is missing
+        reader = Thread(target=lambda: said.append(read()), daemon=True)
+        reader.start()
+        try:
+            reader.join(PATIENCE)
+        except BaseException:  # Ctrl-C: the race does not start
+            child.kill()
+            child.communicate()
+            raise
+        address = said[0].strip() if said else ""
+        if address.startswith("http://"):
+            child.stdout.close()
+            child.returncode = 0  # it outlives this process: no ResourceWarning
+            print_aside(f"Watch the race at {address}")
+            return child.pid
+        child.kill()
+        reader.join()
+        child.communicate()
+    why = "".join(said).strip() or "it did not come up"
+    later = f"Try later: latebloomer watch {near(journal)}"
+    text = f"The race runs, but cannot be watched ({why}). {later}"
+    warnings.warn(text, RuntimeWarning, stacklevel=4)
+    return None

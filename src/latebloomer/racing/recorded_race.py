@@ -1,0 +1,104 @@
+"""A race with its journal: what happens is written first, and known after that.
+
+Whatever happens is an event. It is in the journal before the session receives it, so no decision
+rests on a pull that could be lost, and a pull that was not written is not counted. Races and the
+trials of other tools are recorded here and nowhere else. Recording calls nobody.
+"""
+
+import os
+import platform
+import sqlite3
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+
+import numpy as np
+
+from latebloomer._util.own_process import end_fork
+from latebloomer._util.text import near
+from latebloomer.errors import JournalError
+from latebloomer.racing.journal import recovery
+from latebloomer.racing.journal.event_log import EventLog
+from latebloomer.racing.race_clock import RaceClock
+from latebloomer.racing.race_state import RaceState
+from latebloomer.session.events import Began, Event, WarningNoted
+from latebloomer.version import __version__
+
+
+class RecordedRace:
+    """Writes the events of one race, and keeps its state and its time.
+
+    Parameters
+    ----------
+    state : RaceState
+        The race as its journal left it.
+    journal : EventLog
+        Where its events are written.
+    now : Callable[[], float] | None
+        Gives the seconds on a clock that is never set. Default: `time.perf_counter`.
+    """
+
+    def __init__(
+        self, state: RaceState, journal: EventLog, now: Callable[[], float] | None = None
+    ) -> None:
+        self.state, self.journal = state, journal
+        self.clock = RaceClock(state, now=now)
+        self._process = os.getpid()
+        self._moved = False  # whether the journal was lost once
+
+    def record(self, *happened: Event) -> list[Event]:
+        """Let events happen: first in the journal, then in the race.
+
+        Return what follows from them: arms that were dropped or revived.
+        """
+        if os.getpid() != self._process:
+            end_fork()
+        elapsed = self.clock.elapsed
+        self.journal.append(*happened, elapsed=elapsed)
+        self.state.elapsed = elapsed
+        return [news for event in happened for news in self.state.apply(event)]
+
+    def events(self) -> Iterator[Event]:
+        """Yield all events so far, in order, those of earlier processes included."""
+        return (entry.event for entry in self.journal.read())
+
+    def move_if_lost(self) -> WarningNoted | None:
+        """Continue in a new file next to the journal if that was deleted or replaced.
+
+        Return what has happened to the journal, as a warning, if anything has.
+        """
+        note = self.journal.take_note()
+        if note:
+            return WarningNoted(None, note)
+        if self._moved or self.journal.is_in_place():
+            return None
+        self._moved, lost = True, self.journal
+        known: list[Event] = [self.state.created, *self.state.session.events]
+        with suppress(JournalError):  # else the lost file is still open, and has all of them
+            known = list(self.events())
+        self.journal = made = recovery.rescue(lost, known)
+        lost.close()
+        old, new = near(lost.path or made.path), near(made.path)
+        said = f"the journal {old} was deleted or replaced during the race: all of it is in {new}"
+        return WarningNoted(None, said)
+
+    def close(self) -> None:
+        """Close the journal; what is known stays."""
+        self.journal.close()
+
+
+def began() -> Began:
+    """Return the event that this process starts or resumes a race."""
+    return Began(f"process {os.getpid()} on {platform.node()}", versions())
+
+
+def versions() -> dict[str, str]:
+    """Return the versions that the race runs on."""
+    return {
+        "latebloomer": __version__,
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "sqlite": sqlite3.sqlite_version,
+        "platform": f"{platform.system()} {platform.machine()}",
+        "byteorder": sys.byteorder,
+    }

@@ -1,0 +1,76 @@
+"""Whose turn it is: learners that share a process are called one at a time.
+
+They share random numbers, modes of libraries and the standard streams (`process_state.py`), also
+if they are in races that run in several threads.
+"""
+
+import os
+import threading
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+PATIENCE = 60.0  # seconds after which a race that waits says so
+WAITING = (
+    "a race waits for a learner of another race in this process: they share random numbers and "
+    'other state, so they are called one at a time. runner="isolated" trains them at the same '
+    "time, and is needed if that learner itself waits for this race"
+)
+
+
+class Turns:
+    """A lock that belongs to a thread, and that a thread may lend to another one."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self.holder: int | None = None  # the thread that may call learners
+        self.lent = False  # whether another thread waits for the holder
+        self.calls: list[object] = []  # races whose learners are called now, one inside the other
+
+    def take(self) -> bool:
+        """Wait for the turn; return False if this thread has it already."""
+        me = threading.get_ident()
+        if self.holder == me:
+            return False
+        if not self._lock.acquire(timeout=PATIENCE):
+            warnings.warn(WAITING, RuntimeWarning, stacklevel=2)
+            self._lock.acquire()
+        self.holder = me
+        return True
+
+    def give(self) -> None:
+        """Let others take the turn."""
+        if self.holder == threading.get_ident():
+            self.holder = None
+            self.calls.clear()
+            self._lock.release()
+
+    def end_call(self, taken: bool) -> None:
+        """Note the end of the innermost call, unless it was abandoned; `taken` for it or not."""
+        if self.holder == threading.get_ident():
+            self.calls.pop()
+            if taken:
+                self.give()
+
+    @contextmanager
+    def lent_to(self, thread: int | None) -> Iterator[None]:
+        """Return a context in which another thread has the turn that this one waits for here."""
+        taken, lent, calls = self.take(), self.lent, len(self.calls)
+        self.holder, self.lent = thread, True
+        try:
+            yield
+        finally:  # its call has returned, or is abandoned
+            self.holder, self.lent = threading.get_ident(), lent
+            del self.calls[calls:]
+            if taken:
+                self.give()
+
+    def after_fork(self) -> None:
+        """Start over in a child process, unless the thread that was copied has the turn."""
+        if self.holder != threading.get_ident():
+            self.__init__()  # type: ignore[misc]  # the thread that held the lock is not here
+
+
+TURNS = Turns()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=TURNS.after_fork)

@@ -1,0 +1,103 @@
+"""Whether a call is about the race in that journal, and how it differs if it is not."""
+
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from latebloomer._util.text import brief, near
+from latebloomer.errors import JournalMismatch
+from latebloomer.policies.base import Policy
+from latebloomer.racing.journal import files
+from latebloomer.racing.journal.journal_file import Place, resolved
+from latebloomer.racing.settings import Settings
+from latebloomer.session.events import Created
+
+Values = Mapping[str, Any]  # settings by name
+
+
+# The policy is compared when the settings are read, and so are learners; the others change no
+# decision.
+NOT_COMPARED = ("policy", "auto", "runner", "learner_settings")
+LARGER = ("trainings", "budget")  # a race can be extended by them
+
+
+def holds_race(journal: Place | None) -> bool:
+    """Return whether there is a journal with at least one pull, after a kill in place again."""
+    if journal is None or not Path(journal).is_file():
+        return False
+    files.finish_rewriting(resolved(journal))
+    try:
+        return files.glance(journal).pulls > 0
+    except files.Blank:
+        return False
+
+
+def race_in(journal: Place) -> Created:
+    """Return the event that a journal begins with."""
+    return files.glance(journal).created
+
+
+def need_same_settings(journal: Place, given: Settings, policy: Policy | str | None) -> None:
+    """Raise `JournalMismatch` unless a journal's race was started with these settings."""
+    recorded = dict(race_in(journal).settings)
+    Settings.from_dict(recorded, policy)  # compares the policy
+    asked = {name: value for name, value in vars(given).items() if name not in NOT_COMPARED}
+    larger = [name for name in LARGER if asked[name] and asked[name] != recorded.get(name)]
+    place = near(Path(journal).absolute())
+    extend = f"resume({place!r}, learners, {larger[0]}=...) to extend it, " if larger else ""
+    advice = f'Give the same settings to resume it, {extend}or if_exists="new" for a new race.'
+    need_same(journal, recorded, asked, advice)
+
+
+def need_same(journal: Place, recorded: Values, asked: Values, advice: str) -> None:
+    """Raise `JournalMismatch`, with every difference, unless what is asked for is recorded."""
+    _need_none(journal, differences(recorded, asked), advice)
+
+
+def _need_none(journal: Place, found: list[str], advice: str) -> None:
+    if found:
+        place = near(Path(journal).absolute())
+        raise JournalMismatch(f"Journal {place} holds another race: {'; '.join(found)}. {advice}")
+
+
+def differences(recorded: Mapping[str, Any], asked: Mapping[str, Any]) -> list[str]:
+    """Return what is asked for and was recorded otherwise; mappings are compared name by name.
+
+    >>> differences({"seed": 0, "forest": {"depth": 6}}, {"seed": 1, "forest": {"depth": 8}})
+    ['seed was 0, is 1', 'forest: depth was 6, is 8']
+    >>> differences({"learners": ["a", "b"]}, {"learners": ["b", "c"]})
+    ['learner a is missing', 'learner c is new']
+    """
+    found = []
+    for name, now in asked.items():
+        was = recorded.get(name)
+        if name == "learners":
+            found += [f"learner {one} is missing" for one in was or () if one not in now]
+            found += [f"learner {one} is new" for one in now if one not in (was or ())]
+        elif isinstance(was, Mapping) and isinstance(now, Mapping):
+            found += [f"{name}: {one}" for one in differences(was, dict.fromkeys(was) | dict(now))]
+        elif _plain(was) != _plain(now):
+            found.append(f"{name} was {brief(was)}, is {brief(now)}")
+    return found
+
+
+def _plain(value: Any) -> Any:
+    """Return a value as a journal returns it."""
+    return list(value) if isinstance(value, tuple) else value
+
+
+def need_same_learners(journal: Place, recorded: Values, given: Values) -> None:
+    """Raise `JournalMismatch` unless learners have the settings that the journal recorded.
+
+    What differs in the same way for all of them, such as the data, is named once.
+    """
+    both = [name for name in recorded if name in given]
+    found = {
+        name: differences(recorded[name], dict.fromkeys(recorded[name]) | given[name])
+        for name in both
+    }
+    counts = Counter(one for own in found.values() for one in own)
+    shared = [one for one, count in counts.items() if count == len(both) > 1]
+    own = [f"{name}: {one}" for name in both for one in found[name] if one not in shared]
+    _need_none(journal, shared + own, "Give the same learners to resume it, or another journal.")

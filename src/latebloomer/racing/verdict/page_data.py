@@ -1,0 +1,131 @@
+"""A verdict as the plain data of a page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import isnan
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from latebloomer._util.text import as_sentence, quoted, score_text, scores_apart, stopped
+from latebloomer.page import race_page
+from latebloomer.page.race_page import PageEvent, RacePage, ThinnedCurve, points_for
+from latebloomer.racing.journal.event_log import resume_call
+from latebloomer.racing.learners.log_files import last_lines
+from latebloomer.racing.runners.runner_names import runner_to_name
+from latebloomer.racing.verdict.new_rows import new_rows_lines
+from latebloomer.racing.verdict.verdict_text import (
+    beyond,
+    by_rank,
+    explanation,
+    late_bloom,
+    on_these_rows,
+    standing,
+)
+from latebloomer.session.events import FAILED
+from latebloomer.theory.curve_tests import ALARM
+
+if TYPE_CHECKING:
+    from latebloomer.racing.verdict.verdict import Verdict
+
+
+def page_data(
+    verdict: Verdict, state: str | None = None, curves: Mapping[int, ThinnedCurve] | None = None
+) -> RacePage:
+    """Return a race's page as plain data; curves that are known already are not made again."""
+    findings, selected = set(map(str, verdict.findings)), verdict.selected
+    return RacePage(
+        spent=verdict.spent,
+        horizon=verdict.horizon,
+        started=verdict.started,
+        seconds=verdict.seconds,
+        assessed_at=verdict.assessed_at,
+        certified=verdict.certified,
+        certificate=on_these_rows(verdict, verdict.certificate),
+        half_time=verdict.half_time,
+        versions=verdict.versions,
+        new_rows=new_rows_lines(verdict, every=True),
+        state=state or (race_page.FINISHED if verdict.over else race_page.INTERRUPTED),
+        best=verdict.name,
+        final=selected.final,
+        why=_why(verdict),
+        learners=by_rank(verdict),
+        curves=curves_of(verdict) if curves is None else curves,
+        budget=max(1, verdict.budget),
+        higher_is_better=verdict.history.sign > 0,
+        selected=(selected.estimate, selected.pulls) if selected.final else None,
+        trained_further=verdict.trained.pulls_after_selection > 0,
+        contradictions=[str(one) for one in verdict.findings if one.contradicts],
+        plateaus=[str(one) for one in verdict.findings if not one.contradicts],
+        false_alarm=ALARM,
+        hindsight=list(map(str, verdict.hindsight)),
+        events=_departures(verdict),
+        output=output_of(verdict),
+        warnings=[text for text in verdict.warnings if text not in findings],
+        record=(f"{selected}.", f"{verdict.trained}.", stopped(verdict.reason)),
+        settings=shown_settings(verdict.settings, verdict.policy),
+        resume_code=None
+        if verdict.journal is None
+        else resume_code(Path(verdict.journal), verdict.settings["runner"]),
+    )
+
+
+def output_of(verdict: Verdict) -> dict[str, str]:
+    """Return the last lines of learners that write a log, such as programs."""
+    names = [one.name for one in by_rank(verdict)]
+    return {} if verdict.journal is None else last_lines(Path(verdict.journal), names)
+
+
+def _why(verdict: Verdict) -> str:
+    """Return score and forecast of the best learner, its lead, and learners with higher scores."""
+    best, sign, final = verdict[verdict.name], verdict.history.sign, verdict.selected.final
+    rivals = [
+        one
+        for one in verdict.learners
+        if not one.leads and one.state != FAILED and not isnan(one.estimate)
+    ]
+    own = score_text(best.estimate)
+    rest = ""
+    if rivals:
+        rival = max(rivals, key=lambda one: sign * one.estimate)
+        own, theirs = scores_apart(best.estimate, rival.estimate)
+        rest = f", ahead of {quoted(rival.name)} with {theirs}"
+        rest = f", the same as {quoted(rival.name)}" if own == theirs else rest
+    text = f"{'Selected' if final else 'Leads'} with estimate {own}{rest}"
+    told = [as_sentence(standing(best, verdict.horizon)), f"{text}.", *beyond(verdict)]
+    if not final:
+        racing = sum(not one.left for one in verdict.learners)
+        more = [f"{racing:,} of {len(verdict.learners):,} learners are still in the race."]
+    else:
+        bloom = [late_bloom(verdict)] if verdict.late_bloomer else []
+        more = [*bloom, *explanation(verdict)]
+    more += [] if verdict.ensemble is None else [f"{verdict.ensemble}."]
+    return " ".join([*told, *more])
+
+
+def curves_of(verdict: Verdict) -> dict[int, ThinnedCurve]:
+    """Return every learner's curve in few points."""
+    points, curves = points_for(len(verdict.learners)), verdict.history.by_arm
+    return {arm: ThinnedCurve(points, scores.tolist()) for arm, scores in enumerate(curves)}
+
+
+def _departures(verdict: Verdict) -> list[PageEvent]:
+    """Return which learners left and why, the last first."""
+    left = [(one.left_at, one) for one in verdict.learners if one.left_at]
+    return [
+        PageEvent(at, f"{one.name}: {one.why}", one.state == FAILED)
+        for at, one in sorted(left, key=lambda pair: -pair[0])
+    ]
+
+
+def shown_settings(settings: Mapping[str, Any], policy: str) -> dict[str, str]:
+    """Return the settings that were given; "auto: " before the policy if the library chose it."""
+    values = {**settings, "policy": policy, "auto": None, "learner_settings": None}
+    return {name: str(value) for name, value in values.items() if value is not None}
+
+
+def resume_code(journal: Path, runner: Mapping[str, Any]) -> str:
+    """Return the lines of Python that resume a race, by the settings of its runner."""
+    named = runner_to_name(runner, journal)
+    imported = "RayRunner, resume" if named else "resume"
+    return f"from latebloomer import {imported}\nverdict = {resume_call(journal, named)}"

@@ -1,0 +1,93 @@
+"""A verdict drawn with matplotlib."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from latebloomer._util.text import shortened
+from latebloomer.errors import extra, require
+from latebloomer.page.curve_chart import fan_of, forecast_start
+from latebloomer.page.figures import COLORS, GRAY, TEXT, finish, label_ends
+from latebloomer.page.race_html import COLORED, TOP
+from latebloomer.racing.verdict.page_data import curves_of
+from latebloomer.racing.verdict.verdict_text import by_rank
+from latebloomer.session.arm_views import LearnerView
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from latebloomer.racing.verdict.verdict import Verdict
+
+Colors = dict[int, str]  # by arm
+BARS = 3.3  # per inch of height, at most: other learners are one bar together
+
+
+def plot(verdict: Verdict, kind: str, ax: Any = None) -> Figure:
+    """Draw what `Verdict.plot` describes."""
+    require(kind in ("curves", "budget"), "kind", kind, "'curves' or 'budget'", "these are drawn")
+    pyplot = extra("matplotlib.pyplot", "plots", "plots")
+    if ax is None:
+        figure, ax = pyplot.subplots(figsize=(8, 4.5), layout="constrained")
+        if "inline" in pyplot.get_backend():  # a notebook draws what is returned: once is enough
+            pyplot.close(figure)
+    learners = by_rank(verdict)
+    top = learners if len(learners) <= COLORED else learners[:TOP]
+    colors = dict(zip((one.arm for one in top), COLORS, strict=False))
+    draw, room = (_plot_curves, 1.0) if kind == "curves" else (_plot_budget, 0.7)
+    draw(verdict, learners, colors, ax)
+    finish(ax, verdict.sentence, room)
+    return ax.figure
+
+
+def _plot_curves(verdict: Verdict, learners: list[LearnerView], colors: Colors, ax: Axes) -> None:
+    curves, ends, dotted = curves_of(verdict), [], False
+    for place, one in reversed(list(enumerate(learners))):
+        points = curves[one.arm].raw()
+        if not points:
+            continue
+        color, order = colors.get(one.arm, GRAY), 3 - place / len(learners)
+        pulls, scores = zip(*points, strict=True)
+        width = 2.4 if one.leads else 1.3 if one.arm in colors else 0.8
+        ax.plot(pulls, scores, color=color, linewidth=width, zorder=order)
+        ax.plot(
+            pulls[-1:],
+            scores[-1:],
+            "x" if one.left else "o",
+            color=color,
+            markersize=5,
+            zorder=order,
+        )
+        tip, made = scores[-1], fan_of(one)
+        if made is not None and one.arm in colors:
+            tip, (begin, level), dotted = one.estimate, forecast_start(one, made), True
+            ax.plot([begin, made.at], [level, tip], ":", color=color, linewidth=1.3)
+        if one.arm in colors:
+            ends.append((tip, shortened(one.name, 28), color))
+    reach = max(made.at if (made := fan_of(one)) else one.pulls for one in learners)
+    ax.axvline(verdict.horizon, color="0.4", linewidth=0.9, zorder=0)
+    full = verdict.settings.get("pulls_per_training")
+    about = [f"{full} are a full training"] if full else []
+    about += ["dotted: the part of the forecast that counts"] if dotted else []
+    title = f"pulls ({'; '.join(about)})" if about else "pulls"
+    ax.set(xlabel=title, ylabel="score", xlim=(0, reach))
+    ax.grid(True, axis="y", color="0.92", linewidth=0.6)
+    label_ends(ax, ends)
+
+
+def _plot_budget(verdict: Verdict, learners: list[LearnerView], colors: Colors, ax: Axes) -> None:
+    most = int(BARS * ax.figure.get_size_inches()[1])  # type: ignore[union-attr]
+    shown, rest = learners[:most], learners[most:]
+    bars = [
+        (shortened(one.name, 28), one.pulls, colors.get(one.arm, GRAY), one.outcome)
+        for one in shown
+    ]
+    if rest:
+        bars.append((f"{len(rest)} others", sum(one.pulls for one in rest), GRAY, ""))
+    names, pulls, shades, outcomes = zip(*bars, strict=True)
+    ax.barh(range(len(bars)), pulls, color=shades, height=0.7)
+    ax.set_yticks(range(len(bars)), names)
+    for place, (n, outcome) in enumerate(zip(pulls, outcomes, strict=True)):
+        ax.text(n, place, f" {n:,}  {outcome}", fontsize=TEXT, va="center", color="0.25")
+    ax.set(xlabel=f"pulls, of {verdict.spent:,}", ylim=(len(bars) - 0.4, -0.6))
+    ax.margins(x=0.25)

@@ -1,0 +1,197 @@
+"""What a verdict warns of, and how a learner that it passed over would be trained further."""
+
+from collections.abc import Iterator
+from copy import deepcopy
+from math import sqrt
+from pathlib import Path
+
+import numpy as np
+
+from latebloomer._util.text import quoted
+from latebloomer.core.statistics import pooled_noise
+from latebloomer.policies.plan_text import counted
+from latebloomer.racing.race_state import RaceState
+from latebloomer.racing.verdict.verdict import Verdict
+from latebloomer.racing.verdict.verdict_text import highest
+from latebloomer.session import events
+from latebloomer.session.arm_views import LearnerView
+from latebloomer.session.checked_inputs import set_aside
+from latebloomer.session.session import Session
+from latebloomer.theory import curve_tests
+
+CLOSE = 0.05  # a time-based race ends within this share of its time, if pulls are shorter
+NO_BOUND = "After an extension only the certificate still applies, not the policy's error bound"
+COSTLY = 1.0  # no cost warning below this many seconds of training in total
+HALF = 0.5  # of the time, taken by one learner
+TENFOLD = 10.0  # between the shortest pull and the longest
+FAR = 4.0  # standard errors beyond which a higher score is also a warning
+NOISE_PULLS = 3  # pulls that a noise estimate needs
+FALLING_PULLS = 4  # of each learner, from which its scores can be said to fall
+FALL = 2.0  # standard errors by which each falls: two flat curves of 8 pulls do in .3 % of races
+
+
+def warnings_of(race: RaceState) -> Iterator[str]:
+    """Yield what a verdict warns of: failures, notes, extensions, missed times, unequal costs."""
+    session, names = race.session, race.session.names
+    for note in race.notes:
+        said = events.in_words(note, lambda arm: quoted(names[arm]))
+        if getattr(note, "how", "") != events.FINISHED:  # which its row in the verdict says
+            yield f"{said} {NO_BOUND}" if isinstance(note, events.Extended) else said
+    lost = {arm for arm, left in race.departures.items() if left.how == events.FAILED}
+    kinds = {(one.arm, one.n, one.kind == events.INTERRUPTED) for one in race.failures}
+    for arm, n, ended in sorted(kinds):
+        if arm not in lost:
+            what = "was interrupted" if ended else "failed and was made again"
+            yield f"{names[arm]}: pull {n} {what}"
+    yield from _missed_time(race)
+    budget, (least, why) = session.selection.budget, session.policy.advised_budget(len(names))
+    if race.settings.horizon is None and least > budget:
+        of = f" of {session.budget} to select the winner" if race.settings.winner_share else ""
+        yield f"the budget of {counted(budget)}{of} is small: {least} are recommended ({why})"
+    yield from unequal_costs(race)
+
+
+def _missed_time(race: RaceState) -> list[str]:
+    """Return by how much a time-based race exceeded its time, and what took it.
+
+    A race that ends earlier has nothing left to train, or was ended by its user.
+    """
+    longest, seconds = race.times.longest_pull, race.settings.seconds
+    if seconds is None:
+        return []
+    if race.session.over and race.elapsed - seconds > CLOSE * seconds:
+        failing = sum(failure.seconds for failure in race.failures)
+        spent = {
+            "counted pulls": sum(race.seconds),
+            "building learners": race.building_seconds,
+            "failed pulls": failing,
+        }
+        took = ", ".join(f"{what} {time:.3g} s" for what, time in spent.items() if time > 0)
+        return [
+            f"the race took {race.elapsed:.3g} s of its {seconds:g} s ({took}; the longest "
+            f"pull {longest:.3g} s), more than {CLOSE:.0%} off"
+        ]
+    if longest <= CLOSE * seconds:
+        return []
+    return [
+        f"one pull took {longest:.3g} s, {longest / seconds:.0%} of the {seconds:g} s given: "
+        f"the race cannot keep its time to {CLOSE:.0%}"
+    ]
+
+
+def unequal_costs(race: RaceState) -> list[str]:
+    """Return a warning, with numbers and what to set, if few learners took most of the time.
+
+    A learner that stays has more pulls than the others, so the length of pulls counts: one learner
+    takes more than half of the time at twice the mean time per pull, or pulls differ tenfold.
+    """
+    total, pulls = sum(race.seconds), race.session.pulls
+    paces = {i: race.seconds[i] / n for i, n in enumerate(pulls) if n}
+    if total < COSTLY or len(paces) < 2:
+        return []
+    dear, cheap = max(paces, key=lambda i: paces[i]), min(paces, key=lambda i: paces[i])
+    apart = paces[dear] > TENFOLD * paces[cheap]
+    greedy = race.seconds[dear] > HALF * total and paces[dear] * sum(pulls) > 2 * total
+    if not (apart or greedy):
+        return []
+    advice = (
+        "Each pull is the same share of a full training, and this training is longer. Shorten "
+        "it (full_steps=), or race such learners separately"
+        if race.shares
+        else "If steps differ, trainings=3 with full_steps={...} makes a pull the same share of "
+        "each learner's full training"
+    )
+    dearest, cheapest = quoted(race.names[dear]), quoted(race.names[cheap])
+    return [
+        f"{dearest} took {race.seconds[dear]:.3g} of the {total:.3g} s of training, "
+        f"{paces[dear]:.3g} s a pull; {cheapest} took {paces[cheap]:.3g} s a pull. "
+        f"{advice}"
+    ]
+
+
+def warnings_of_scores(verdict: Verdict, race: RaceState) -> list[str]:
+    """Return what scores say against the verdict: a better rival, or that they are losses."""
+    return [*_better_rival(verdict, race), *_falling(verdict)]
+
+
+def _falling(verdict: Verdict) -> list[str]:
+    """Return a question if the scores of all learners fall, by more than their noise."""
+    curves = verdict.history.by_arm
+    if verdict.history.sign < 0 or len(curves) < 2 or min(map(len, curves)) < FALLING_PULLS:
+        return []
+    noise = pooled_noise(curves)
+    for scores in curves:
+        half = len(scores) // 2
+        early, late = np.mean(scores[:half]), np.mean(scores[-half:])
+        if not early - late > FALL * noise * sqrt(2 / half):
+            return []
+    return [
+        "The scores of all learners fall while they train. Is this a loss? Pass maximize=False "
+        "(in a search: a scorer with greater_is_better=False)"
+    ]
+
+
+def _better_rival(verdict: Verdict, race: RaceState) -> list[str]:
+    """Return a warning if another learner's late mean is higher by more than 4 standard errors."""
+    best, other = verdict[verdict.name], highest(verdict)
+    curves = [verdict.history.by_arm[one.arm] for one in (best, other)]
+    repeats = {best.arm, other.arm} & race.session.repeats_scores
+    if other.leads or repeats or min(map(len, curves)) < NOISE_PULLS:
+        return []
+    ours, theirs = map(curve_tests.late, curves)
+    gap = verdict.history.sign * (theirs.mean() - ours.mean())
+    error = sqrt(sum(pooled_noise([x]) ** 2 / len(curve_tests.late(x)) for x in curves))
+    if not gap > FAR * error:
+        return []
+    many = "over 1000" if gap > 1000 * error else f"{gap / error:.0f}"
+    return [
+        f"{quoted(other.name)} was ahead of {quoted(best.name)} by {gap:.3g}, {many} standard "
+        "errors, when it was last trained: in recorded races such a learner was truly better "
+        "about half of the time. "
+        f"verdict.load({other.name!r}) returns it"
+    ]
+
+
+MOST_PULLS = 20_000  # of an extended race that is run to see which learners it trains: 0.1 s
+
+
+def resume_advice(race: RaceState, journal: Path | None, other: LearnerView) -> str:
+    """Return which budget trains another learner further; empty if its plan would not.
+
+    For those who read that a learner scored better when it was dropped: a larger budget alone
+    often revives others, so the extended race is tried first.
+    """
+    session, settings = race.session, race.settings
+    if journal is None or settings.seconds is not None or not other.left_at:
+        return ""
+    one = settings.pulls_per_training if settings.trainings is not None else None
+    budget = session.budget + (one or session.budget)  # one more full training, or as much again
+    total = f"{budget:,} pulls" if one is None else f"{budget / one:g} full trainings"
+    if not _would_train(session, other.arm, budget):
+        return ""
+    return f"Resume with a total budget of {total} to train {quoted(other.name)} further."
+
+
+def _would_train(session: Session, arm: int, budget: int) -> bool:
+    """Run the extended session, if curves rise to their estimates, until the arm is pulled."""
+    views = {view.arm: view for view in session.standings()}
+    left = budget - session.spent if session.winner is not None else budget
+    after, before = deepcopy(session), session.pulls_of(arm)
+    reserved = set_aside(left, session.winner_share)
+    after.apply(events.Extended(budget, budget - reserved, session.horizon))
+    for _ in range(MOST_PULLS):
+        if after.pulls_of(arm) > before:
+            return True
+        if after.over or arm not in after.racing:
+            return False
+        due = after.ask()
+        after.tell(due, _expected(views[due], after.pulls_of(due) + 1))
+    return False
+
+
+def _expected(one: LearnerView, pull: int) -> float:
+    """Return the score of a later pull: on the line from the last score to the estimate."""
+    if one.forecast is None or one.forecast.at <= one.pulls:
+        return one.score if one.pulls else 0.0
+    way = min(1.0, (pull - one.pulls) / (one.forecast.at - one.pulls))
+    return one.score + way * (one.estimate - one.score)

@@ -1,0 +1,60 @@
+"""The rewards of each arm, and the certificate on them."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from latebloomer.session.events import FAILED, FINISHED
+from latebloomer.session.session_state import SessionState
+from latebloomer.theory.certificate import Certificate
+from latebloomer.theory.certificate import certificate as certificate_of
+
+Rewards = np.ndarray[Any, np.dtype[np.float64]]
+
+
+def rewards_by_arm(state: SessionState) -> list[Rewards]:
+    """Return the rewards of each arm, in order; none of an arm that repeats its scores."""
+    by_arm = np.argsort(np.array(state.arms), kind="stable")
+    scores = np.split(np.array(state.scores)[by_arm], np.cumsum(state.pulls)[:-1])
+    rewards = [state.sign * own for own in scores]
+    for i in state.repeats_scores:  # a repeated reward is not a new measurement
+        rewards[i] = rewards[i][:0]
+    return rewards
+
+
+def certificate(
+    state: SessionState,
+    noise: float | None,
+    delta: float,
+    score_range: tuple[float, float] | None,
+    method: str,
+    budget: int | None,
+    looks: int,
+) -> Certificate:
+    """Bound every arm's mean at the horizon; the parameters are those of `Session.certificate`.
+
+    A finished arm gets no better or worse: its interval is its last reward.
+    """
+    window = float(getattr(state.policy, "window", 0.25))
+    # An extended or stopped session may have been checked after any number of pulls.
+    if budget is None and not state.extended and state.stopped is None:
+        budget = state.deciding_budget
+    if score_range is not None and not state.maximize:
+        score_range = -score_range[1], -score_range[0]
+    found = certificate_of(
+        rewards_by_arm(state),
+        noise,
+        state.horizon,
+        window,
+        delta,
+        budget,
+        method=method,
+        score_range=score_range,
+        looks=looks,
+    )
+    for i, left in state.exits.items():
+        if left.how == FINISHED and state.pulls[i]:
+            found.lower[i] = found.upper[i] = state.sign * state.scores_of(i)[-1]
+    lost = frozenset(i for i, left in state.exits.items() if left.how == FAILED)
+    return replace(found, maximize=state.maximize, lost=lost)

@@ -1,0 +1,96 @@
+"""What each arm is worth now, and which is best; estimates are in the units of scores."""
+
+from math import isnan, nan
+
+from latebloomer.core.ledger import OVER
+from latebloomer.errors import NoScoresYet
+from latebloomer.session.decisions import ForecastView, WinnerSelection
+from latebloomer.session.events import DROPPED, FAILED
+from latebloomer.session.play import Play
+from latebloomer.session.session_state import SessionState
+
+
+def estimate(state: SessionState, i: int) -> float:
+    """Return the value that an arm is ranked by; nan without any score."""
+    if state.selection is not None and i in state.selection.estimates:
+        return state.selection.estimates[i]
+    if i in state.exits:
+        known = state.exits[i].estimate
+        return nan if known is None else known
+    row = state.play.row(i)
+    if row is None or state.play.ledger.n[row] == 0:
+        return nan
+    return state.sign * state.play.estimate(i)
+
+
+def final_estimate(state: SessionState, i: int) -> float:
+    """Return the estimate of an arm that finished, from its own scores, not extrapolated."""
+    if state.play.decides_every_pull or state.policy.decides_after_sweeps():
+        return state.scores_of(i)[-1]
+    alone = Play(state.terms([i]))
+    for score in state.scores_of(i):
+        alone.take(i, state.sign * score)
+    return state.sign * alone.estimate(i)
+
+
+def forecast(state: SessionState, i: int, value: float) -> ForecastView | None:
+    """Return the score that the policy expects of an arm in play, as of its last decision.
+
+    `value` is its estimate.
+    """
+    if state.selection is not None:
+        return state.selection.forecasts.get(i)
+    row = state.play.row(i)
+    if row is None or state.departure(i) is not None or isnan(value):
+        return None
+    made = state.policy.forecast(state.play.ledger, row)
+    if made is None:
+        return None
+    trust, gain = made.trust, state.sign * made.gain
+    level = value - trust * gain
+    return ForecastView(level + gain, made.ahead, trust, level, made.origin, made.tested)
+
+
+# --- which arm to keep ---
+
+
+def best_or_none(state: SessionState) -> int:
+    """Return the arm to keep, by what is known now; OVER if every arm with a score failed."""
+    if state.selection is not None:
+        return state.selection.arm
+    at = {i: 0 for i in (*state.finished, state.play.best()) if i != OVER}
+    if not at:  # every remaining arm failed: the arms that were dropped last come next
+        at = {i: left.at for i, left in state.exits.items() if was_dropped(state, i)}
+    return max(at, key=lambda i: (at[i], state.sign * estimate(state, i), -i), default=OVER)
+
+
+def best_arm(state: SessionState) -> int:
+    """Return the arm to keep, by what is known now; raise `NoScoresYet` if there is none."""
+    best = best_or_none(state)
+    if best != OVER:
+        return best
+    raise NoScoresYet(
+        "Every arm that had a score has failed, so there is nothing to recommend."
+        if state.spent
+        else "No scores yet, so there is nothing to recommend. Call ask(), train that arm, "
+        "and report its score with tell()."
+    )
+
+
+def was_dropped(state: SessionState, i: int) -> bool:
+    """Return whether an arm was dropped, and has not failed since."""
+    left = state.exits.get(i)
+    return left is not None and left.decision is not None and left.how != FAILED
+
+
+def selection(state: SessionState) -> WinnerSelection:
+    """Return the selected arm with the numbers of that moment: of now, unless it was selected."""
+    if state.selection is not None:
+        return state.selection
+    arm, n = best_arm(state), tuple(state.pulls)
+    estimates = {i: estimate(state, i) for i in range(len(n)) if n[i]}
+    forecasts = {i: forecast(state, i, value) for i, value in estimates.items()}
+    departed = {i: left.how for i, left in state.exits.items() if left.how != DROPPED}
+    return WinnerSelection(
+        arm, state.spent, n[arm], state.deciding_budget, estimates, forecasts, departed
+    )

@@ -1,0 +1,143 @@
+"""One policy ready to run, and the memory that its runs take."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from latebloomer._util.memory import SMALL, free_memory, need_memory
+from latebloomer.core.formulas import PrefixSums
+from latebloomer.core.kernel import Jit, cpu_jit, plain
+from latebloomer.core.policy_moves import game_of, moves_of, when_rated
+from latebloomer.core.run_memory import arrays_for, ledger_bytes, lists_for, past_lengths
+from latebloomer.policies.base import Policy
+from latebloomer.problems.noise import KnownNoise
+from latebloomer.simulation.experiment import Experiment
+from latebloomer.simulation.one_run import (
+    AHEAD,
+    Lane,
+    OwnRewardSource,
+    RewardSource,
+    draw_of,
+    order_of,
+    play,
+    play_in_pairs,
+    play_many,
+)
+from latebloomer.simulation.window_sums import SumIncrements, play_by_sums
+
+MOST_OF_TWO = 2**26  # bytes (64 MiB) of a ledger up to which two runs are simulated side by side
+
+Player = Callable[[int, Any, Any], None]  # first run, recommended (out), pulls (out)
+
+
+# --- players ---
+
+
+def compiled_player(experiment: Experiment, policy: Policy) -> Player:
+    """Return a function that simulates runs in its own memory, so that each thread has one."""
+    return _player(experiment, policy, lanes_of(experiment, policy), cpu_jit())
+
+
+def plain_player(experiment: Experiment, policy: Policy, lanes: int = 1) -> Player:
+    """Return the same in plain Python: slow, to compare compiled code with."""
+    return _player(experiment, policy, lanes, plain)
+
+
+def _player(experiment: Experiment, policy: Policy, count: int, jit: Jit) -> Player:
+    arms, longest = experiment.arms, experiment.most_pulls(policy)
+    numbers = (arms, experiment.budget, experiment.horizon, experiment.seed)
+    game = game_of(policy, *numbers, compiled=jit is not plain)
+    drawn = draw_of(experiment.noise)
+    rated = (*when_rated(policy, game.plan), *order_of(type(policy)), *drawn)
+
+    def lane() -> Lane:
+        if jit is plain:
+            ledger = lists_for(policy, arms, longest)
+        else:
+            ledger = arrays_for(policy, arms, longest)
+        return Lane(ledger, source_of(experiment))
+
+    if count == 2:
+        return partial(moves_of(type(policy), play_in_pairs, jit, rated), game, lane(), lane())
+    whole_run = play if experiment.breakpoints is None else play_by_sums
+    many = moves_of(type(policy), play_many, jit, (*rated, (play, whole_run)))
+    return partial(many, game, *lane())
+
+
+def lanes_of(experiment: Experiment, policy: Policy) -> int:
+    """Return how many runs are simulated side by side: two if the next arm waits for a rating.
+
+    Phases name their arms in advance, and nothing waits. If a run takes much memory, two of them
+    would only drive each other from the cache.
+    """
+    if experiment.breakpoints is not None or not policy.picks_by_rating:
+        return 1
+    size = ledger_bytes(policy, experiment.arms, experiment.most_pulls(policy))
+    return 2 if size <= MOST_OF_TWO else 1
+
+
+def source_of(experiment: Experiment) -> RewardSource | OwnRewardSource | SumIncrements:
+    """Return where the rewards, or the sums that stand for them, come from."""
+    arms, noise, means = experiment.arms, experiment.noise, experiment.means
+    order = np.zeros(arms, np.int64)
+    if experiment.breakpoints is not None:
+        return experiment.increments._replace(reached=np.zeros(arms, np.int64), order=order)
+    if not isinstance(noise, KnownNoise):
+        return OwnRewardSource(means.table, noise.numbers(arms), order)
+    numbers = noise.numbers(arms)
+    ahead = np.zeros((arms, AHEAD))
+    return RewardSource(means.table, numbers.kind, numbers.scales, numbers.shape, ahead, order)
+
+
+FLOAT_IN_A_LIST = 32  # bytes: the number, and where it is
+COPIES = 4  # of the prefix sums of a formula, while an array is made of them
+
+
+# --- the memory that runs will take, estimated before any of it is taken ---
+
+
+def threads_that_fit(experiment: Experiment, threads: int = 1) -> int:
+    """Return how many of `threads` fit into memory; raise a `ChunkError` if not one does.
+
+    Each thread has its own ledgers, with a place for every pull that an arm may have.
+    """
+    chunk = min(experiment.runs, experiment.runs_of_chunk)
+    shared, each, of_run = bytes_of(experiment)
+    if shared + threads * each + chunk * of_run <= SMALL:
+        return threads
+    free = free_memory()
+    longest = experiment.means.longest
+    what = f"a run over {experiment.arms} arms, each of which may be pulled {longest} times,"
+    advice = "set a smaller budget or horizon, or give fewer arms or fewer policies at a time"
+    need_memory(shared + each + of_run, what, advice, free)
+    left = free.size - shared - each
+    advice = f"give a smaller chunk, for example chunk={max(1, left // of_run // 8)}"
+    need_memory(shared + each + chunk * of_run, f"a chunk of {chunk} runs", advice, free)
+    return max(1, min(threads, (left + each - chunk * of_run) // each))
+
+
+def bytes_of(experiment: Experiment) -> tuple[int, int, int]:
+    """Return the bytes that threads share, of each thread's own, and that a run leaves.
+
+    They share the means and, by sums, what is drawn between breakpoints. A thread has a player of
+    each policy; on a GPU their memory is the card's. A run leaves, of each policy, the recommended
+    arm and the pulls of each arm.
+    """
+    arms, policies = experiment.arms, experiment.policies.values()
+    shared = experiment.means.size if experiment.means.made is None else 0
+    each = 1
+    if experiment.target != "gpu":
+        each = sum(_player_bytes(experiment, policy) for policy in policies)
+    return shared + 3 * 8 * arms * experiment.points, each, 4 * (arms + 1) * len(policies)
+
+
+def _player_bytes(experiment: Experiment, policy: Policy) -> int:
+    arms, longest = experiment.arms, experiment.most_pulls(policy)
+    settings = policy.settings(arms, experiment.budget, experiment.horizon)
+    sums = sum(8 * value.last for value in settings if isinstance(value, PrefixSums))
+    if experiment.target == "python":
+        by_arm = sum(past_lengths(policy.memory.past, longest))
+        return FLOAT_IN_A_LIST * (arms * by_arm + sums // 8)
+    return lanes_of(experiment, policy) * ledger_bytes(policy, arms, longest) + COPIES * sums

@@ -1,0 +1,194 @@
+"""What policies did in the same runs, counted: a tally is fed chunks of runs and keeps no run."""
+
+from collections import Counter
+from collections.abc import Generator
+from itertools import combinations
+from math import frexp
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from latebloomer.policies.registry import rank
+from latebloomer.problems.curves import Floats
+from latebloomer.simulation import hindsight
+from latebloomer.simulation.experiment import Experiment
+from latebloomer.simulation.results.counts import (
+    Cell,
+    Counts,
+    Histogram,
+    Pair,
+    Ranges,
+    join_ranges,
+)
+from latebloomer.theory.complexity import TIE
+
+AnyInts: TypeAlias = npt.NDArray[np.integer[Any]]
+
+BITS = 40  # of a regret; it is split into two halves of 20
+HALF = 2 ** (BITS // 2)
+BLOCK = 8192  # runs: regrets, and products of two halves, sum to at most 2^(40 + 13), an int64
+SMALLEST_SCALE = -900  # so that the unit and its inverse are ordinary floats
+
+
+# What an engine yields: some runs of each experiment come in at a time.
+CountedRuns: TypeAlias = Generator[tuple[Experiment, Counts], None, None]
+
+
+# --- counting ---
+
+
+class Tally:
+    r"""Count what the policies of an experiment did in the same runs.
+
+    An error is a recommended arm whose mean at the horizon H is not the highest. The simple
+    regret of a run is :math:`\mu_{i^*}(H) - \mu_I(N_I)` where arm I is recommended after
+    :math:`N_I` pulls [Mussi24, Sec. 2]; an arm recommended without a pull counts as
+    pulled once. The regret while learning is what the best sequence of as many pulls would have
+    earned more [Metelli22]: it follows from the number of pulls of each arm.
+
+    >>> from latebloomer import UCBE, Problem
+    >>> from latebloomer.simulation.experiment import experiment_of
+    >>> problem = Problem([[0.25, 0.5], [0.5, 0.75]])
+    >>> tally = Tally(experiment_of(problem, {"ucb-e": UCBE()}, 3, 2, 0, "pulls"))
+    >>> tally.add(0, np.array([[1, 0, 1]]), np.array([[[1, 2], [1, 2], [2, 1]]]))
+    >>> cell = tally.cells()[0]
+    >>> cell.runs, cell.errors, cell.recommendations, cell.regret().value  # of 0, .5 and .25
+    (3, 1, (1, 2), 0.25)
+    """
+
+    def __init__(self, experiment: Experiment) -> None:
+        self.experiment, self.means = experiment, experiment.means
+        final, largest = self.means.summary.final, self.means.summary.largest
+        self._wrong, self._best = final < final.max() - TIE, final.max()
+        # The unit is 2 to this power: no regret is larger than twice the largest mean.
+        self.unit = max(frexp(2 * largest)[1], SMALLEST_SCALE) - BITS
+        self.ranges: Ranges = ()
+        count = len(experiment.policies)
+        self._errors = np.zeros((count, count), np.int64)  # of two policies in the same run
+        self._regrets, self._learning = Moments(count), Moments(count)
+        self._totals = hindsight.totals(self.means.table)
+        self._recommendations = np.zeros((count, experiment.arms), np.int64)
+        self._pulls = [[Counter[int]() for _ in final] for _ in range(count)]
+
+    def add(self, first_run: int, recommended: AnyInts, pulls: AnyInts) -> None:
+        """Count the runs `first_run`, `first_run` + 1, ...
+
+        `recommended` is the recommended arm by (policy, run), `pulls` the pulls by (policy, run,
+        arm), with policies in the order of the experiment.
+        """
+        runs = recommended.shape[1]
+        new = ((int(first_run), int(first_run) + runs),)
+        self.ranges = join_ranges(self.ranges, new, "runs in a tally")
+        for start in range(0, runs, BLOCK):
+            block = slice(start, start + BLOCK)
+            self._add_block(recommended[:, block], pulls[:, block])
+
+    def counts(self) -> Counts:
+        """Return what was counted of all policies and pairs; nothing if there are no runs."""
+        if not self.ranges:
+            return Counts((), ())
+        return Counts(tuple(self.cells()), tuple(self.pairs()))
+
+    def cells(self) -> list[Cell]:
+        """Return what was counted of each policy."""
+        return [
+            Cell(
+                policy=label,
+                settings=repr(policy),
+                method=self.experiment.method,
+                horizon=self.experiment.horizon,
+                means=self.means.summary.digest,
+                errors=int(self._errors[i, i]),
+                recommendations=tuple(self._recommendations[i].tolist()),
+                regret_sum=self._regrets.sums[i],
+                regret_squares=self._regrets.products[i, i],
+                **self._while_learning(i, i),
+                pulls=tuple(self._pulls[i]),
+                **self._where(),
+            )
+            for i, (label, policy) in enumerate(self.experiment.policies.items())
+        ]
+
+    def pairs(self) -> list[Pair]:
+        """Return what was counted of each pair of policies."""
+        labels, wrong, regrets = list(self.experiment.policies), self._errors, self._regrets
+        order = sorted(range(len(labels)), key=lambda i: rank(labels[i]))
+        return [
+            Pair(
+                first=labels[i],
+                second=labels[j],
+                only_first=int(wrong[i, i] - wrong[i, j]),
+                only_second=int(wrong[j, j] - wrong[i, j]),
+                regret_sum=regrets.sums[i] - regrets.sums[j],
+                regret_squares=regrets.squares_of_difference(i, j),
+                **self._while_learning(i, j),
+                **self._where(),
+            )
+            for i, j in combinations(order, 2)
+        ]
+
+    def _while_learning(self, i: int, j: int) -> dict[str, Any]:
+        """Return the sums of one policy, or of the difference of two."""
+        if self.means.best_totals is None:
+            return {}
+        learning = self._learning
+        if i == j:
+            return {"learning_sum": learning.sums[i], "learning_squares": learning.products[i, i]}
+        squares = learning.squares_of_difference(i, j)
+        return {"learning_sum": learning.sums[i] - learning.sums[j], "learning_squares": squares}
+
+    def _where(self) -> dict[str, Any]:
+        return {"budget": self.experiment.budget, "unit": self.unit, "ranges": self.ranges}
+
+    def _add_block(self, recommended: AnyInts, pulls: AnyInts) -> None:
+        n = np.take_along_axis(pulls, recommended[:, :, None], axis=2)[:, :, 0]
+        reached = self.means.table[recommended, np.maximum(n, 1) - 1]
+        self._regrets.add((self._best - reached) * 2.0**-self.unit)
+        if self.means.best_totals is not None:
+            earned = self._totals[np.arange(self.means.arms), pulls].sum(axis=2)
+            missed = self.means.best_totals[pulls.sum(axis=2)] - earned
+            scale = self.unit + self.experiment.budget.bit_length()
+            self._learning.add(missed * 2.0**-scale)
+        wrong = self._wrong[recommended].astype(np.int64)
+        self._errors += wrong @ wrong.T
+        for i, (arms, by_run) in enumerate(zip(recommended, pulls, strict=True)):
+            self._recommendations[i] += np.bincount(arms, minlength=self.means.arms)
+            for counter, column in zip(self._pulls[i], by_run.T, strict=True):
+                counter.update(histogram(column))
+
+
+class Moments:
+    """Exact sums of whole numbers by policy, and of the products of two policies' numbers."""
+
+    def __init__(self, count: int) -> None:
+        self.sums = np.zeros(count, dtype=object)
+        self.products = np.zeros((count, count), dtype=object)
+
+    def add(self, values: Floats) -> None:
+        """Add numbers by (policy, run), each rounded."""
+        units = np.rint(values).astype(np.int64)
+        high, low = units // HALF, units % HALF
+        mixed = high @ low.T
+        self.sums += units.sum(axis=1).astype(object)
+        self.products += (high @ high.T).astype(object) * HALF**2
+        self.products += (mixed + mixed.T).astype(object) * HALF + (low @ low.T).astype(object)
+
+    def squares_of_difference(self, i: int, j: int) -> int:
+        """Return the sum of squared differences of two policies' numbers."""
+        squares: int = self.products[i, i] + self.products[j, j] - 2 * self.products[i, j]
+        return squares
+
+
+# --- how often each number occurred ---
+
+
+def histogram(data: AnyInts) -> Histogram:
+    """Return how often each number from 0 occurred, exactly: by counting unless some are large."""
+    if data.size and data.max() > 4 * data.size + 1024:
+        values, counts = np.unique(data, return_counts=True)
+    else:
+        counts = np.bincount(data)
+        values = np.flatnonzero(counts)
+        counts = counts[values]
+    return Counter(dict(zip(values.tolist(), counts.tolist(), strict=True)))

@@ -1,0 +1,230 @@
+"""What the paper guarantees for one problem at one budget, as a table.
+
+Each line is a statement of the paper with its number, or "does not apply, because ..." with the
+numbers of the condition that fails. Bounds are kept as logarithms, since many underflow. The lines
+are made in `guarantee_lines.py`.
+"""
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from latebloomer._util.text import aligned, data_frame
+from latebloomer.errors import SettingError
+from latebloomer.theory import complexity as cx
+from latebloomer.theory.complexity import Floats
+from latebloomer.theory.guarantee_lines import (
+    ANY,
+    CONDITIONS,
+    R_SR,
+    R_UCBE,
+    RR_SW,
+    Case,
+    Guarantee,
+    statements,
+)
+
+LEAST_BETA, USUAL_BETA = 1.1, 1.5  # below the first, budgets are beyond use: c is fitted instead
+LARGEST_BETA = 10.0  # for curves that hardly rise, which allow any
+
+# The orders of sections 4 to 7, constants and logarithms of T left out. H is H_{1,eta}, the sum
+# of Delta_i^-eta; q = min(beta, 3/2). The paper's source has them in its text, in no table.
+RATES = (
+    ("", "budget needed", "error, the negative exponent", "simple regret"),
+    (R_UCBE, "H_{1,1/q}^(q/(q-1))", "a*(0)/10: eps^3 T^(2q-2)/(sigma^2 H_{1,1/q}^(2q))",
+     "T^(1-beta)"),
+    (R_SR, "(log K max_i i Delta_(i)^(-1/beta))^(beta/(beta-1))", "eps T/(sigma^2 log K H_2)",
+     "T^(1-beta)"),
+    (RR_SW, "(K^beta/Delta_(2))^(1/(beta-1))", "eps T Delta_(2)^2/(sigma^2 K)", "not stated"),
+    (ANY, "H_{1,1/(beta-1)}", "T/(sigma^2 log K H_{1,2})", "T^(1-beta) (K = 2)"),
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Guarantees:
+    """All statements about one problem at one budget; `print` it.
+
+    Attributes
+    ----------
+    label : str
+        Label of the problem.
+    arms : int
+        K, the number of arms.
+    budget : int
+        T, the total number of pulls.
+    noise : float
+        Sigma.
+    window : float
+        Epsilon.
+    beta : float
+        Exponent of Assumption 2.
+    c : float
+        Constant of Assumption 2.
+    iota : float
+        Share of the budget that the regret bound of R-UCBE promises to the best arm.
+    statements : tuple[Guarantee, ...]
+        The statements, in the paper's order.
+    """
+
+    label: str
+    arms: int
+    budget: int
+    noise: float
+    window: float
+    beta: float
+    c: float
+    iota: float
+    statements: tuple[Guarantee, ...]
+
+    def __str__(self) -> str:
+        head = (
+            f"{self.label}: {self.arms} arms, T = {self.budget:,}, sigma = {self.noise:.4g}, "
+            f"epsilon = {self.window:g}, beta = {self.beta:.4g}, c = {self.c:.4g}, "
+            f"iota = {self.iota:g}"
+        )
+        rows = [("about", "source", "statement", "value", "condition")]
+        rows += [(g.about, g.source, g.statement, shown(g), g.condition) for g in self.statements]
+        rates = [f"  {' | '.join(line)}" for line in RATES]
+        return "\n".join([head, *aligned(rows, "<<<><"), "Rates, without constants:", *rates])
+
+    def of(self, about: str) -> list[Guarantee]:
+        """Return the statements about one algorithm."""
+        return [one for one in self.statements if one.about == about]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain data; None in place of nan and infinities."""
+        lines = [asdict(one) | {"applies": one.applies} for one in self.statements]
+        return _finite(asdict(self) | {"statements": lines, "rates": [list(x) for x in RATES]})
+
+    def to_frame(self) -> Any:
+        """Return the statements as a pandas DataFrame."""
+        return data_frame([asdict(one) | {"applies": one.applies} for one in self.statements])
+
+
+def _finite(value: Any) -> Any:
+    """Return plain data without nan and infinities, which JSON does not have."""
+    if isinstance(value, dict):
+        return {key: _finite(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_finite(one) for one in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def shown(one: Guarantee) -> str:
+    """Return the value as text, as a power of ten where a double is too small or too large.
+
+    >>> shown(Guarantee("", "", "", 0.0, -1234.5, "")), shown(Guarantee("", "", "", 0.5, -0.3, ""))
+    ('10^-1234.5', '0.5')
+    """
+    if not one.applies:
+        return "-"
+    if one.statement in CONDITIONS:
+        return "holds"
+    if one.value.is_integer() and 0 < one.value < 1e15:
+        return f"{one.value:,.0f}"
+    tiny = abs(one.log10) > 300 and math.isfinite(one.log10)
+    return f"10^{one.log10:.1f}" if tiny else f"{one.value:.4g}"
+
+
+def guarantees(
+    problem: cx.Curves,
+    budget: int,
+    *,
+    noise: float | None = None,
+    window: float = 0.25,
+    exploration: float | None = None,
+    beta: float | None = None,
+    c: float | None = None,
+    iota: float = 0.5,
+) -> Guarantees:
+    """Return what the paper guarantees for a problem at a budget.
+
+    Parameters
+    ----------
+    problem : Curves
+        A `Problem`, or a table of means, one row per arm.
+    budget : int
+        T, the total number of pulls.
+    noise : float | None
+        The sub-Gaussian level sigma of the rewards. Default: that of the problem's noise.
+    window : float
+        Epsilon, the share of an arm's pulls that its rating uses.
+    exploration : float | None
+        A, R-UCBE's exploration parameter. Default: the largest that the theorem allows.
+    beta : float | None
+        Exponent of Assumption 2. Default: the largest that goes with c.
+    c : float | None
+        Constant of Assumption 2. Default: 1, or the smallest that goes with beta.
+    iota : float
+        Share of the budget that the regret bound of R-UCBE promises to the best arm.
+
+    Returns
+    -------
+    Guarantees
+        The statements; print it.
+
+    Examples
+    --------
+    >>> still = [[0.75] * 4000, [0.25] * 4000]
+    >>> found = guarantees(still, 4000, noise=0.01)
+    >>> [shown(one) for one in found.of("R-SR") if one.source.startswith("Thm 2")]
+    ['holds', '10^-67824.6', '10^-33861.4', '10^-33861.4']
+    >>> found = guarantees(still, 100, noise=0.1, exploration=50)
+    >>> found.of("R-UCBE")[1].condition
+    'does not apply, because a = 50 is above a*(0) = 9.766'
+    """
+    cx.need(window=window, iota=iota)
+    means = cx.as_problem(problem, budget)[:, :budget]
+    case = Case(
+        means,
+        cx.gaps(means, budget),
+        cx.best_arm(means, budget, cx.TIE),
+        budget,
+        _noise_of(problem, len(means), noise),
+        window,
+        *_assumption_2(means, beta, c),
+        iota,
+        exploration,
+        _broken(means),
+        problem,
+    )
+    cx.need(noise=case.noise)
+    label = str(getattr(problem, "label", "curves"))
+    known = (case.noise, window, case.beta, case.c, iota)
+    return Guarantees(label, case.arms, budget, *known, statements(case))
+
+
+def _noise_of(problem: Any, arms: int, given: float | None) -> float:
+    """Return sigma: the number given, or the level of the problem's noise."""
+    level = given
+    if level is None and hasattr(problem, "noise"):
+        level = problem.noise.level(arms)
+    if level is None:
+        raise SettingError(
+            "noise=None, but the bounds need a sub-Gaussian level sigma, and this problem has "
+            "none: give noise=, a number"
+        )
+    return float(level)
+
+
+def _assumption_2(means: Floats, beta: float | None, c: float | None) -> tuple[float, float]:
+    """Return beta and c of Assumption 2: those given, or the ones that go with them."""
+    if beta is None:
+        largest = cx.largest_beta(means, 1.0 if c is None else c)
+        usable = largest is not None and largest >= LEAST_BETA
+        beta = min(float(largest), LARGEST_BETA) if usable and largest else USUAL_BETA
+    smallest = cx.smallest_c(means, beta)
+    if c is None:
+        c = 1.0 if smallest <= 1 else smallest
+    cx.need(beta=beta, c=c)
+    return beta, c
+
+
+def _broken(means: Floats) -> str:
+    """Return how Assumption 1 is broken; an empty text if it holds."""
+    falls, bends = cx.violations(means, cx.TIE)
+    for what, found in (("falls", falls), ("bends up", bends)):
+        first = next((one for one in found if one), None)
+        if first is not None:
+            return f"arm {first.arm} {what} at pull {first.pull} (Assumption 1)"
+    return ""
