@@ -9,7 +9,6 @@ from latebloomer.errors import BudgetError, LearnerError, SettingError
 from latebloomer.racing.checks.check_runner import Rising
 from latebloomer.session.events import Extended, Joined, Restored
 from tests.helpers.journals import rows
-from tests.helpers.learners import curve
 
 
 def of(best, slow):
@@ -205,15 +204,3 @@ def test_what_cannot_be_is_said_and_nothing_is_changed(path, more, error, text):
         resume(path, LEARNERS, progress=False, **more)
     assert text in str(said.value)
     assert contents(path) == before
-
-
-def test_after_an_extension_the_advice_is_for_a_budget_beyond_it(tmp_path):
-    curves = {"quick": curve(1, 0.6), "mid": curve(5, 0.55), "low": curve(3, 0.4)}
-    learners, path = {"late": curve(80, 1.5)} | curves, tmp_path / "race.db"
-    own = {"pulls_per_training": 60, "full_steps": 60, "journal": path, "progress": False}
-    race(learners, trainings=0.5, **own)
-    verdict = resume(path, learners, trainings=2, progress=False)
-    assert verdict.name == "late" and verdict.highest == "quick"
-    assert verdict.advice == (
-        "Resume with a total budget of 3 full trainings to train quick further."
-    )

@@ -13,8 +13,10 @@ NUMERIC = ("bool", "int", "float", bool, int, float)  # annotations, as text or 
 class NumbersOf:
     """Make the named tuple of a dataclass's numeric fields when it is first needed.
 
-    It is stored on the class under its own name: numba's disk cache refers to types by name and
-    finds it there in any process. Each class has its own: a subclass has more fields.
+    A method would not do. Numba's disk cache refers to the type by its name on the class, and a
+    process that reads the cache looks it up there before it has called anything: reading the name
+    must make it. It cannot be made together with the class, because `@dataclass` adds the fields
+    after that. Each class has its own: a subclass has more fields.
     """
 
     def __get__(self, owner: object, cls: type) -> Any:

@@ -37,7 +37,8 @@ from latebloomer.errors import ArmError, BudgetError, RewardError, need_whole, r
 from latebloomer.theory import complexity as cx
 from latebloomer.theory.complexity import Floats, Ints
 
-LINES, WINDOWS = METHODS = ("lines", "windows")
+LINES = "lines"  # the method by lines; the other is by the windows of the paper
+METHODS = (LINES, "windows")
 SHARES = (0.25, 0.5, 1.0)  # of an arm's rewards that a mean or a line is made of
 DELTA = 0.05  # probability that some interval fails, by default
 STEP = 1.1  # from one judged pull count to the next

@@ -269,7 +269,7 @@ class SearchRace:
         except errors.AllFailed as error:
             raise NoneLearns(str(error)) from error
         if search.journal is None:  # one that is removed with the race cannot be resumed
-            verdict = replace(verdict, journal=None, advice="")
+            verdict = replace(verdict, journal=None)
         return verdict
 
     def _score_range(self) -> tuple[float | None, float | None] | None:

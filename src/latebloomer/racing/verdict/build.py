@@ -18,12 +18,7 @@ from latebloomer.racing.verdict.hindsight import hindsight
 from latebloomer.racing.verdict.new_rows import leads_on_new_rows, why_unknown
 from latebloomer.racing.verdict.race_history import History
 from latebloomer.racing.verdict.verdict import Selection, Training, Verdict
-from latebloomer.racing.verdict.verdict_text import highest
-from latebloomer.racing.verdict.verdict_warnings import (
-    resume_advice,
-    warnings_of,
-    warnings_of_scores,
-)
+from latebloomer.racing.verdict.verdict_warnings import warnings_of, warnings_of_scores
 from latebloomer.session import events, standings
 from latebloomer.session.session import Session
 from latebloomer.session.session_state import Stage
@@ -73,9 +68,7 @@ def build_verdict(
     )
     if assessment is not None:
         return verdict
-    advice = resume_advice(race, journal, highest(verdict)) if over else ""
-    warnings = (*verdict.warnings, *warnings_of_scores(verdict, race))
-    return replace(verdict, advice=advice, warnings=warnings)
+    return replace(verdict, warnings=(*verdict.warnings, *warnings_of_scores(verdict, race)))
 
 
 def assess(race: RaceState) -> dict[str, Any]:
@@ -183,9 +176,3 @@ def _reason_in_time(race: RaceState, seconds: float) -> str:
     if session.spent >= session.budget:
         return f"{spent} are spent: {pulls}"
     return f"{standings.why_over(session.state)} after {spent}: {pulls}"
-
-
-# --- warnings ---
-
-
-# --- how to train another learner further ---

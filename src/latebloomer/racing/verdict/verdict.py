@@ -151,8 +151,6 @@ class Verdict:
         Why no lead is known; empty if one is.
     ensemble : Ensemble | None
         Learners that predict together, if a search was asked for that.
-    advice : str
-        How to train a learner with a higher last score further; empty if there is none.
     loader : Callable[[str], Any] | None
         Function behind `load`; None if the verdict was read from a journal alone.
     """
@@ -186,7 +184,6 @@ class Verdict:
     leads: tuple[NewRowsLead, ...] = ()
     leads_missing: str = "the learner gives no row scores"
     ensemble: Ensemble | None = None
-    advice: str = ""
     loader: Callable[[str], Any] | None = field(default=None, repr=False)
 
     @property
@@ -359,6 +356,3 @@ class Verdict:
         from latebloomer.racing.verdict.page_data import page_data
 
         return race_cell(page_data(self))
-
-
-# --- a kept learner whose last score is below another one's ---

@@ -239,7 +239,7 @@ def beyond(verdict: Verdict) -> list[str]:
 
 
 def explanation(verdict: Verdict) -> list[str]:
-    """Return why a learner with a better last score was not kept, and how to train it further."""
+    """Return why a learner with a better last score was not kept."""
     best, other = verdict[verdict.name], highest(verdict)
     if other.leads:
         return []
@@ -252,8 +252,8 @@ def explanation(verdict: Verdict) -> list[str]:
     when = "when it was dropped" if other.left_at else "but was not selected"
     if other.forecast is not None and other.forecast.trust:
         numbers += f", forecast {score_text(other.forecast.score)}"
-    text = f"{quoted(other.name)} scored better {when}{at}: {numbers}.{_why(verdict, best, other)}"
-    return [text, *filter(None, [verdict.advice])]
+    why = _why(verdict, best, other)
+    return [f"{quoted(other.name)} scored better {when}{at}: {numbers}.{why}"]
 
 
 def _why(verdict: Verdict, best: LearnerView, other: LearnerView) -> str:

@@ -1,9 +1,7 @@
-"""What a verdict warns of, and how a learner that it passed over would be trained further."""
+"""What a verdict warns of."""
 
 from collections.abc import Iterator
-from copy import deepcopy
 from math import sqrt
-from pathlib import Path
 
 import numpy as np
 
@@ -14,9 +12,6 @@ from latebloomer.racing.race_state import RaceState
 from latebloomer.racing.verdict.verdict import Verdict
 from latebloomer.racing.verdict.verdict_text import highest
 from latebloomer.session import events
-from latebloomer.session.arm_views import LearnerView
-from latebloomer.session.checked_inputs import set_aside
-from latebloomer.session.session import Session
 from latebloomer.theory import curve_tests
 
 CLOSE = 0.05  # a time-based race ends within this share of its time, if pulls are shorter
@@ -150,48 +145,3 @@ def _better_rival(verdict: Verdict, race: RaceState) -> list[str]:
         "about half of the time. "
         f"verdict.load({other.name!r}) returns it"
     ]
-
-
-MOST_PULLS = 20_000  # of an extended race that is run to see which learners it trains: 0.1 s
-
-
-def resume_advice(race: RaceState, journal: Path | None, other: LearnerView) -> str:
-    """Return which budget trains another learner further; empty if its plan would not.
-
-    For those who read that a learner scored better when it was dropped: a larger budget alone
-    often revives others, so the extended race is tried first.
-    """
-    session, settings = race.session, race.settings
-    if journal is None or settings.seconds is not None or not other.left_at:
-        return ""
-    one = settings.pulls_per_training if settings.trainings is not None else None
-    budget = session.budget + (one or session.budget)  # one more full training, or as much again
-    total = f"{budget:,} pulls" if one is None else f"{budget / one:g} full trainings"
-    if not _would_train(session, other.arm, budget):
-        return ""
-    return f"Resume with a total budget of {total} to train {quoted(other.name)} further."
-
-
-def _would_train(session: Session, arm: int, budget: int) -> bool:
-    """Run the extended session, if curves rise to their estimates, until the arm is pulled."""
-    views = {view.arm: view for view in session.standings()}
-    left = budget - session.spent if session.winner is not None else budget
-    after, before = deepcopy(session), session.pulls_of(arm)
-    reserved = set_aside(left, session.winner_share)
-    after.apply(events.Extended(budget, budget - reserved, session.horizon))
-    for _ in range(MOST_PULLS):
-        if after.pulls_of(arm) > before:
-            return True
-        if after.over or arm not in after.racing:
-            return False
-        due = after.ask()
-        after.tell(due, _expected(views[due], after.pulls_of(due) + 1))
-    return False
-
-
-def _expected(one: LearnerView, pull: int) -> float:
-    """Return the score of a later pull: on the line from the last score to the estimate."""
-    if one.forecast is None or one.forecast.at <= one.pulls:
-        return one.score if one.pulls else 0.0
-    way = min(1.0, (pull - one.pulls) / (one.forecast.at - one.pulls))
-    return one.score + way * (one.estimate - one.score)
