@@ -1,4 +1,4 @@
-"""Spend one fixed budget over learners that get better with training, and keep the right one.
+"""Divide one fixed budget among learners that improve with training, and keep the best one.
 
 >>> import latebloomer as lb
 >>> def tortoise():
@@ -52,7 +52,8 @@ if TYPE_CHECKING:
     from latebloomer.simulation.trajectory import trajectory
     from latebloomer.theory.row_scores import row_scores
 
-# Learners, races and what comes of them; then the policies; then simulation, contracts, the rest.
+# Races, learners and verdicts; then policies; then simulations and checks; then errors and
+# citations.
 __all__ = ["JournalFile", "LocalRunner", "RaceView", "RayRunner", "Runner", "Session", "Verdict"]
 __all__ += [
     "Command",
@@ -71,8 +72,8 @@ __all__ += ["Problem", "Results", "check_learner", "check_policy", "check_runner
 __all__ += ["trajectory"]
 __all__ += ["LatebloomerError", "__version__", "cite"]
 
-# Where each name lives, except the policies. It is loaded at its first use: importing the package
-# loads NumPy alone.
+# The modules that define the public names, except the policies. A module is imported when one of
+# its names is first used, so `import latebloomer` imports nothing large but NumPy.
 _HOMES = {
     "citation": "cite",
     "errors": "LatebloomerError",
@@ -99,7 +100,7 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    from latebloomer.policies.registry import POLICIES  # it has the module and class of each
+    from latebloomer.policies.registry import POLICIES  # module and class of each
 
     homes = {one: module for module, names in _HOMES.items() for one in names.split()}
     for module, _, policy in (home.rpartition(".") for home in POLICIES.values()):

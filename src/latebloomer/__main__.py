@@ -1,4 +1,4 @@
-"""`python -m latebloomer` is the command `latebloomer`."""
+"""Run the command `latebloomer` as `python -m latebloomer`."""
 
 from latebloomer.cli import app
 

@@ -1,4 +1,4 @@
-"""Whom to cite for what."""
+"""The BibTeX entries to cite for each policy and result."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ if TYPE_CHECKING:
 
 
 def references() -> dict[str, str]:
-    """Every BibTeX entry by its key, as the docstrings cite it: [Mussi24, Alg. 1]."""
+    """Return every BibTeX entry by its key, which docstrings cite like [Mussi24, Alg. 1]."""
     text = (files("latebloomer") / "refs.bib").read_text(encoding="utf-8")
     entries = [entry.strip() for entry in re.split(r"\n(?=@)", text) if entry.strip()]
     return {re.match(r"@\w+{([^,]+),", entry)[1]: entry for entry in entries}  # type: ignore[index]
 
 
 def cite(what: Policy | str = "Mussi24") -> str:
-    """Return the BibTeX of a policy, by object or name, or of a key.
+    """Return the BibTeX entry of a policy, or the entry with a key.
 
     Parameters
     ----------
     what : Policy | str
-        A policy, its name, or a key of refs.bib.
+        A policy, its name, or a key of refs.bib. Default: the paper that this library implements.
 
     Returns
     -------
     str
-        BibTeX.
+        The BibTeX entry.
 
     Raises
     ------
     UnknownName
-        No such policy or key.
+        No policy and no key has that name.
 
     Examples
     --------

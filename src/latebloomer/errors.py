@@ -1,12 +1,12 @@
-"""Errors say what was given, what is needed and what to do about it.
+"""The errors of this library: each says what was passed, what is needed and what to do.
 
 ::
 
     LatebloomerError
-    ├── SettingError      (ValueError)       a setting outside the range of the method
+    ├── SettingError      (ValueError)       a setting outside its allowed range
     │   ├── BudgetError                      a budget that is too small
     │   └── UnknownName   (LookupError)      no policy, problem or setting of that name
-    ├── ArmError          (LookupError)      no such arm
+    ├── ArmError          (LookupError)      no arm has that number or name
     ├── RewardError       (ValueError)       a score that is not a finite number
     ├── TellError         (RuntimeError)     a score for a pull that was not requested
     ├── NoScoresYet       (RuntimeError)     a recommendation before the first pull
@@ -21,11 +21,11 @@
     ├── AllFailed         (RuntimeError)     every learner failed; the text has each reason
     ├── OutputError       (OSError)          a file that cannot be written: folder, rights, disk
     └── JournalError      (RuntimeError)     a journal that cannot be written, read or continued
-        ├── JournalInUse                     another process races on it
+        ├── JournalInUse                     another process writes to it
         └── JournalMismatch                  it holds another race
     Interrupted           (KeyboardInterrupt) Ctrl-C ended a race or a simulation; nothing is lost
 
-Every error leaves the object that raised it as it was before the call.
+If a method raises one of these errors, its object is unchanged.
 """
 
 import difflib
@@ -43,20 +43,21 @@ ENDS = {"(": (operator.gt, "above"), "[": (operator.ge, "at least"),
 
 
 class LatebloomerError(Exception):
-    """Base of every error this library raises on purpose."""
+    """Base class of the errors that this library raises on purpose."""
 
-    # Parts of the text that are the words of others, such as a learner's own message. The command
-    # line, which puts its options in the place of Python's, leaves them unchanged.
+    # Parts of the text that this library did not write, such as the message of a learner's
+    # exception. The command line replaces Python arguments in messages by its options, except in
+    # these parts.
     quoted: tuple[str, ...] = ()
 
     def quoting(self, *texts: str) -> Self:
-        """Return the error, with parts of its text marked as the words of others."""
+        """Mark parts of the text as not written by this library, and return the error."""
         self.quoted = (*self.quoted, *texts)
         return self
 
 
 class SettingError(LatebloomerError, ValueError):
-    """A setting outside the range in which the method is defined."""
+    """A setting outside its allowed range."""
 
 
 class BudgetError(SettingError):
@@ -64,11 +65,11 @@ class BudgetError(SettingError):
 
 
 class UnknownName(SettingError, LookupError):
-    """No policy, problem or setting of that name."""
+    """No policy, problem or setting has that name."""
 
 
 class ArmError(LatebloomerError, LookupError):
-    """No such arm."""
+    """No arm has that number or name."""
 
 
 class RewardError(LatebloomerError, ValueError):
@@ -96,7 +97,7 @@ class ChunkError(LatebloomerError, MemoryError):
 
 
 class NoDevice(LatebloomerError, RuntimeError):
-    """No GPU can be used."""
+    """No GPU that can be used."""
 
 
 class ClusterError(LatebloomerError, RuntimeError):
@@ -104,15 +105,15 @@ class ClusterError(LatebloomerError, RuntimeError):
 
 
 class ContractError(LatebloomerError, AssertionError):
-    """A policy, or a noise, that breaks the contract of its kind."""
+    """A policy, runner or noise that does not do what every object of its kind must do."""
 
 
 class MissingExtra(LatebloomerError, ImportError):
-    """An optional dependency is not installed."""
+    """An optional dependency that is not installed or cannot be loaded."""
 
 
 class LearnerError(LatebloomerError, TypeError):
-    """Something that cannot be trained pull by pull."""
+    """An object that cannot be trained one pull at a time."""
 
 
 class AllFailed(LatebloomerError, RuntimeError):
@@ -128,7 +129,7 @@ class JournalError(LatebloomerError, RuntimeError):
 
 
 class JournalInUse(JournalError):
-    """Another process races on this journal."""
+    """A journal to which another process is writing."""
 
 
 class JournalMismatch(JournalError):
@@ -136,16 +137,16 @@ class JournalMismatch(JournalError):
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C ended a race after a finished pull, or a simulation; what was done is kept.
+    """Ctrl-C ended a race or a simulation; the finished pulls or runs are kept.
 
     Attributes
     ----------
     state : str
-        How far the race or the simulation came.
+        Text that says how far the race or the simulation got.
     journal : str | None
-        The journal to resume, None without one.
+        Path of the journal to resume; None if there is none.
     results : Any
-        What a simulation had found: a `Results` of the complete runs. None for a race.
+        A `Results` of the simulation's complete runs. None for a race.
     """
 
     def __init__(
@@ -156,7 +157,7 @@ class Interrupted(KeyboardInterrupt):
 
 
 def require(holds: bool, name: str, value: object, needed: str, why: str) -> None:
-    """Raise a `SettingError` unless `holds`.
+    """Raise a `SettingError` unless `holds` is true.
 
     >>> require(False, "window", 0.7, "in (0, 1/2]", "it spans at most half of the rewards")
     Traceback (most recent call last):
@@ -167,7 +168,7 @@ def require(holds: bool, name: str, value: object, needed: str, why: str) -> Non
 
 
 def is_flag(value: object) -> bool:
-    """Return whether a value is True or False, of Python or of NumPy, which is not a number."""
+    """Return whether a value is a Boolean of Python or NumPy, which does not count as a number."""
     return isinstance(value, bool) or type(value).__name__ in ("bool", "bool_")
 
 
@@ -221,7 +222,7 @@ def need_whole(name: str, value: object, least: int | None = None, why: str = ""
         number = None
     if number is None:
         raise SettingError(f"{name}={value!r}, but {name} must be a whole number")
-    if abs(number) > MOST:  # not shown: it may have thousands of digits
+    if abs(number) > MOST:  # the number is not shown, because it may have thousands of digits
         bits = number.bit_length()
         raise SettingError(f"{name} has {bits} bits, but {name} must be at most 2^53")
     require(least is None or number >= least, name, value, f"at least {least}", why)
@@ -231,9 +232,10 @@ def need_whole(name: str, value: object, least: int | None = None, why: str = ""
 def unknown(
     kind: str, name: str, known: Iterable[str], in_full: Mapping[str, str] | None = None
 ) -> UnknownName:
-    """Return the error for a name that is not in `known`, with the nearest ones.
+    """Return the error for a name that is not in `known`; it suggests the most similar names.
 
-    `in_full` has longer names for some, of which a part is also recognized.
+    `in_full` has longer names for some of them. A part of a longer name also leads to a
+    suggestion.
 
     >>> raise unknown("policy", "r-usr", ["r-sr", "sh"])
     Traceback (most recent call last):
@@ -261,9 +263,9 @@ Result = TypeVar("Result")
 def names_arguments(
     **instead: str,
 ) -> Callable[[Callable[Parameters, Result]], Callable[Parameters, Result]]:
-    """Let a function say which argument is meant if it gets one that it does not have.
+    """Make a function suggest the right argument if it receives one that it does not have.
 
-    `instead` has names that users know from elsewhere.
+    `instead` maps names that users know from other libraries to the function's own arguments.
 
     >>> @names_arguments(verbose="progress")
     ... def race(learners, progress=True): ...
@@ -292,7 +294,7 @@ def names_arguments(
 
 
 def need_extras(purpose: str, **modules: str) -> None:
-    """Raise an error that names all extras at once whose modules are missing.
+    """Raise one error that names every extra whose module is missing.
 
     >>> need_extras("figures", sim="math", plots="no_such_module", ray="nor_this")
     Traceback (most recent call last):
@@ -312,7 +314,7 @@ def extra(module: str, purpose: str, name: str) -> Any:
     except ImportError as error:
         cure = f"pip install 'latebloomer[{name}]'"
         raise MissingExtra(f"{purpose} need {package}: {cure}") from error
-    except OSError as error:  # LightGBM's wheel asks for the system's OpenMP
+    except OSError as error:  # LightGBM's wheel needs OpenMP from the system
         cure = "; on Debian: apt-get install libgomp1" if "libgomp" in str(error) else ""
         wrong = "which is there but does not load"
         raise MissingExtra(f"{purpose} need {package}, {wrong}: {error}{cure}") from error

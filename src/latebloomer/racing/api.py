@@ -1,7 +1,7 @@
-"""`race`, `resume` and `read_verdict`: the calls.
+"""The functions `race`, `resume` and `read_verdict`.
 
-Their work is in `run_race.py`, which the first call loads: half of this library comes with it, and
-a program that imports `race` may not race yet.
+They are implemented in `run_race.py`. It imports half of this library, so it is imported by the
+first call and not together with this module.
 """
 
 from __future__ import annotations
@@ -48,17 +48,17 @@ def race(
 ) -> Verdict:
     """Train learners under one shared budget and return the one to keep.
 
-    Learners are trained in turn, one *pull* at a time; those that fall behind are dropped, the
+    Learners are trained in turn, one *pull* at a time. Learners that fall behind are dropped; the
     others keep what they have learned. Give the budget in one of three ways: `trainings`, `budget`
-    or `seconds`. Every pull is in the journal before the next decision, so that `resume` continues
-    after any interruption.
+    or `seconds`. Every pull is written to the journal before the next decision, so `resume` can
+    continue the race after any interruption.
 
     Parameters
     ----------
     learners : Mapping[str, Given]
-        Names, and for each an object with `pull()`, a function that builds one, or a generator
-        function that yields scores or `(score, model)`. A function with a parameter `seed`
-        receives one.
+        The learners by name. A learner is an object with `pull()`, a function that builds one, or
+        a generator function that yields scores or `(score, model)`. A function with a parameter
+        `seed` receives the learner's seed.
     budget : int | None
         Total number of pulls over all learners. One pull is one step, or a fraction of a full
         training if `full_steps` is given.
@@ -74,26 +74,29 @@ def race(
         Number of pulls in a full training. Default: 100, or the shortest training's steps if these
         are 10 to 99.
     policy : Policy | str
-        Rule that decides which learner trains next and which is dropped: "auto" is what the
-        evidence favors, "r-sr" has a guarantee; any name of the registry with settings, or your
-        own policy.
+        Rule that decides which learner is trained next and which is dropped. "auto" is the policy
+        that did best in our measurements, and "r-sr" has a proven guarantee. It can be any name
+        that `latebloomer policies` lists, with settings if needed ("r-sr:window=0.5"), or your own
+        policy.
     horizon : int | None
-        Number of pulls per learner at which learners are compared; none is trained further.
-        Default: the budget, or one full training if pulls are fractions of one.
+        Number of pulls per learner at which learners are compared; no learner is trained further.
+        Default: the budget, or one full training if a pull is a fraction of a full training.
     journal : Place | None
-        Journal that records every pull: a file, a folder ending in a slash for a new file in it,
-        a `JournalFile` that also sets the durability, or None to keep the race in memory only.
+        Journal that records every pull. It is a file, a folder that ends in a slash (the race
+        creates a file there), a `JournalFile` that also sets the durability, or None to keep the
+        race in memory only. Default: a new file in `races/`.
     if_exists : str
         What to do if the journal already holds a race: "error", "resume" it, or "new" to write a
         new file next to it.
     runner : str | Runner
         Where and how pulls run: "local" (this process), "isolated" (one local process per
-        learner), "ray" (one Ray actor per learner), or a runner with settings such as
+        learner), "ray" (one Ray actor per learner), or a runner object with settings, such as
         `LocalRunner(timeout=60, retries=2)`.
     seed : int
         Seed for random policies. Each learner's seed is derived from it and the learner's name.
     progress : bool
-        Whether to show the race while it runs, on stderr; print the verdict yourself.
+        Whether to show the race on stderr while it runs. The verdict is not printed: print the
+        returned object.
     maximize : bool
         Whether higher scores are better. False if scores are losses.
     winner_share : float
@@ -101,20 +104,23 @@ def race(
         is selected.
     min_pulls : int | None
         Number of pulls every learner gets before any learner can be dropped. Default: 2 with
-        policy "auto", if the budget has four pulls for each; else the policy decides.
+        policy "auto" and a budget, without the winner's share, of at least four pulls per learner;
+        otherwise the policy decides.
     callbacks : Sequence[Callback] | None
         Functions called as `f(event, view)` with every event. Each event is delivered at least
-        once: after a resume, the latest score comes again.
+        once: after a resume, the latest score is delivered again.
     score_range : tuple[float | None, float | None] | None
-        Lowest and highest possible score, e.g. (0, 1) for accuracy; None for an open end.
-        Certificates and all numbers that are shown stay inside it; ranks do not change. Default:
-        the `score_range` attribute of the learners.
+        Lowest and highest possible score, such as (0, 1) for accuracy; None for no limit on that
+        side. Certificates and all displayed numbers stay inside this range; it does not change how
+        learners are ranked. Default: the `score_range` attribute of the learners.
     stop : str | None
-        "certified" ends the race early, once the winner is certified.
+        "certified" ends the race early, as soon as the winner is certified. Default: the race uses
+        its whole budget.
     drops : str | None
-        Which learner is dropped in a race in seconds with policy "auto": "worst", the one with the
-        lowest estimate, or "waste", the one with the largest gap to the leader times the seconds
-        that it would still cost. Default: "worst".
+        Which learner is dropped first if the budget is in seconds and the policy is "auto".
+        "worst" is the learner with the worst estimate. "waste" is the learner with the largest
+        product of its gap to the leader and the seconds that it would still cost. Default:
+        "worst".
     watch : bool
         Whether to serve a live page of the race on this machine.
 
@@ -132,11 +138,11 @@ def race(
     LearnerError
         A learner cannot be trained pull by pull.
     AllFailed
-        Every learner has failed; the text has each one's reason.
+        Every learner has failed; the message has the reason of each.
     JournalError
         The journal cannot be written, or already holds a race.
     Interrupted
-        Ctrl-C was pressed; the text says how to continue.
+        Ctrl-C was pressed; the message says how to continue.
 
     Examples
     --------
@@ -198,19 +204,21 @@ def resume(
     callbacks: Sequence[Callback] | None = None,
     watch: bool = False,
 ) -> Verdict:
-    """Resume the race of a journal; if it has finished, return its verdict with the winner.
+    """Continue the race of a journal, or return its verdict and winner if it has finished.
 
-    Each learner is restored from its latest checkpoint and repeats only the pulls that are not in
-    it; a learner without `save` and `load` is trained again from the start. The race prints that
-    cost before it starts. A larger `budget`, `trainings` or `seconds` extends the race, finished
-    or not: it is planned again, and learners that the new plan would have kept are revived.
+    Each learner is restored from its latest checkpoint and repeats only the pulls made after that
+    checkpoint. A learner without `save` and `load` is trained again from the start. The race
+    prints the cost of these repetitions before it starts. A larger `budget`, `trainings` or
+    `seconds` extends the race, whether it has finished or not: the race is planned again, and
+    learners that the new plan would have kept are revived.
 
     Parameters
     ----------
     journal : Place
         Journal of the race.
     learners : Mapping[str, Given]
-        The same learners as before, by name. New names join the race if it is extended.
+        The learners of the race, by the names that they had. Learners with new names join the race
+        if it is extended.
     budget : int | None
         New total budget in pulls, including pulls already spent.
     trainings : float | None
@@ -218,40 +226,43 @@ def resume(
     seconds : float | None
         New total time of a time-based race, including the time already spent.
     horizon : int | None
-        New number of pulls at which learners are compared. Default: unchanged.
+        New number of pulls per learner at which learners are compared. Default: unchanged.
     revive : bool
         Whether dropped learners may rejoin if the new plan would have kept them.
     add : Mapping[str, Given] | None
-        New learners by name, which may also stand among `learners`; the new budget pays for their
-        catch-up pulls.
+        New learners by name. They may be in `learners` instead. The new budget pays for the pulls
+        with which they catch up.
     full_steps : int | Mapping[str, int] | None
-        Number of steps in a full training of new learners, if pulls are fractions of one.
+        Number of steps in a full training of the new learners. Only needed if a pull is a fraction
+        of a full training.
     policy : Policy | str | None
         Only needed for a policy that is not part of this library.
     runner : str | Runner | None
-        As in `race`; any runner may continue a race. Default: the recorded runner and settings.
+        As in `race`; it may differ from the runner that started the race. Default: the runner and
+        settings in the journal.
     progress : bool
         As in `race`.
     callbacks : Sequence[Callback] | None
-        As in `race`. They receive the latest score again, then what happens from now on.
+        As in `race`. They first receive the latest score again, then every new event.
     watch : bool
         As in `race`.
 
     Returns
     -------
     Verdict
-        The verdict of the race, with the winner restored if the race had finished.
+        The verdict of the race with the trained winner, which is restored if the race had
+        finished.
 
     Raises
     ------
     JournalMismatch
         The learners or settings differ from the journal's.
     JournalInUse
-        Another process races on the journal.
+        Another process is writing to the journal.
     JournalError
         The journal is missing or damaged; see `latebloomer repair`.
     BudgetError
-        The budget is smaller than before.
+        The new budget is smaller than the old one.
     """
     from latebloomer.racing import run_race
     from latebloomer.racing.request import Budget, ResumeRequest, RunOptions
@@ -276,19 +287,19 @@ def resume(
 def read_verdict(journal: Place | None = None, policy: Policy | str | None = None) -> Verdict:
     """Return a race's verdict, or its standings so far, from the journal alone.
 
-    It can be called while another process races on the journal.
+    You can call it while another process runs the race.
 
     Parameters
     ----------
     journal : Place | None
-        Journal, or folder whose latest journal is read. Default: `races/`.
+        Journal, or a folder, of which the latest journal is read. Default: `races/`.
     policy : Policy | str | None
         Only needed for a policy that is not part of this library.
 
     Returns
     -------
     Verdict
-        The verdict without its learner; `over` is True if it is final.
+        The verdict without the winner's learner; its `over` is True if the race has finished.
 
     Raises
     ------

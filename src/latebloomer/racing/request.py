@@ -1,7 +1,7 @@
-"""What a call asks for: how much may be spent, what decides, and what changes no decision.
+"""The arguments of a call, in groups: the budget, the rules that decide, and the other options.
 
-`race`, `resume`, the searches and races inside other tools all make one of these. What follows
-from it for a race, and is kept in its journal, are its `Settings`.
+`race`, `resume`, the searches and the races inside other tools all make a `RaceRequest` or a
+`ResumeRequest`. The `Settings` of a race follow from its request and are kept in the journal.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ if TYPE_CHECKING:
     from latebloomer.racing.callbacks import Callback
     from latebloomer.racing.runners.runner import Runner
 
-LOCAL = {"name": "local"}  # the runner, as a journal keeps it
+LOCAL = {"name": "local"}  # the local runner, as the journal stores it
 
-# With "auto", a learner has two pulls before it can be dropped, if the budget has four for each.
-# One score may be that of an untrained model: with 16 to 128 recorded learners, two pulls lower
-# the rank loss from .049 to .040. Where the first score is of a trained one they cost .002, and
-# three cost .004 to .013 at four pulls for each.
+# With policy "auto", no learner is dropped before 2 pulls if the budget has at least 4 pulls per
+# learner. The first score may be the score of an untrained model: on 16 to 128 recorded learners,
+# the rule lowers the rank loss from .049 to .040. If the first score is already the score of a
+# trained model, the rule costs .002. Three pulls would cost .004 to .013 at 4 pulls per learner.
 FIRST_COMPARISON, PAID = 2, 4
 
 
 class Units(NamedTuple):
-    """What a pull is, and the budget and the horizon in pulls."""
+    """The length of a pull, and the budget and the horizon in pulls."""
 
-    budget: int | None  # None if it is a time
+    budget: int | None  # None: the budget is in seconds
     horizon: int | None
     full_steps: dict[str, int] | None = None  # None: a pull is one step
     pulls_per_training: int | None = None
@@ -44,9 +44,9 @@ class Units(NamedTuple):
 def usual_min_pulls(
     policy: Policy | str, arms: int, budget: int | None, winner_share: float = 0.0
 ) -> int:
-    """Return the pulls before which no learner is dropped, if none are given.
+    """Return the default of `min_pulls`: no learner is dropped before it has had that many pulls.
 
-    A policy that was named keeps its own plan, and a race in seconds has a rule by prices.
+    It is 1, which changes no plan, for every policy but "auto" and for a budget in seconds.
 
     >>> [usual_min_pulls(*given) for given in (("auto", 8, 40), ("auto", 8, 30), ("sh", 8, 40))]
     [2, 1, 1]
@@ -59,7 +59,7 @@ def usual_min_pulls(
 
 @dataclass(frozen=True, kw_only=True)
 class Budget:
-    """How much may be spent: pulls, full trainings or seconds, of which one is given."""
+    """The amount that may be spent, in pulls, full trainings or seconds, and what a pull is."""
 
     pulls: int | None = None
     trainings: float | None = None
@@ -70,16 +70,16 @@ class Budget:
 
     @property
     def amounts(self) -> dict[str, float]:
-        """What is given, by the names that calls have for it; it should be one."""
+        """The amounts that are set, by the argument names of `race`; a valid request has one."""
         named = {"budget": self.pulls, "trainings": self.trainings, "seconds": self.seconds}
         return {name: value for name, value in named.items() if value is not None}
 
     def amount_alone(self) -> Budget:
-        """Return how much, without what a pull is: a race that goes on knows that."""
+        """Return the amount alone: a resumed race has the other fields in its journal."""
         return Budget(pulls=self.pulls, trainings=self.trainings, seconds=self.seconds)
 
     def units(self, learners: Mapping[str, Any], seed: int = 0) -> Units:
-        """Return what a pull of these learners is, and what they may spend, in pulls.
+        """Return the length of a pull of these learners, and the budget and the horizon in pulls.
 
         >>> Budget(trainings=3, full_steps=40).units({"net": None})
         Units(budget=120, horizon=40, full_steps={'net': 40}, pulls_per_training=40)
@@ -116,23 +116,23 @@ class Budget:
 
 @dataclass(frozen=True, kw_only=True)
 class Rules:
-    """What decides how a race goes, besides its budget and its learners."""
+    """The settings that change decisions of a race, in addition to its budget and its learners."""
 
     policy: Policy | str = "auto"
     seed: int = 0
     maximize: bool = True
     winner_share: float = 0.0
-    min_pulls: int | None = None  # None: what makes a first comparison mean something
-    score_range: tuple[float | None, float | None] | None = None  # None: the learners' own
+    min_pulls: int | None = None  # None: `usual_min_pulls`
+    score_range: tuple[float | None, float | None] | None = None  # None: the learners' attribute
     stop: str | None = None
-    drops: str | None = None  # which learner is dropped in a race in seconds
+    drops: str | None = None  # "worst" or "waste": see `race`
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunOptions:
-    """What changes no decision: where pulls run, what is shown, and who is told."""
+    """The options that change no decision: the runner, the displays and the callbacks."""
 
-    runner: str | Runner | None = None  # None: on this machine, or as recorded
+    runner: str | Runner | None = None  # None: local for a new race, recorded for a resumed one
     progress: bool = True
     callbacks: Sequence[Callback] | None = None
     watch: bool = False
@@ -144,7 +144,7 @@ class RunOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class RaceRequest:
-    """A new race."""
+    """The arguments that start a new race."""
 
     learners: Mapping[str, Given]
     budget: Budget
@@ -152,7 +152,7 @@ class RaceRequest:
     options: RunOptions = RunOptions()
 
     def settings(self, runner: Mapping[str, Any] = LOCAL) -> Settings:
-        """Return what the journal keeps of the request, checked."""
+        """Return the settings of the race, checked; the journal stores them."""
         rules, budget, learners = self.rules, self.budget, self.learners
         units = budget.units(learners, rules.seed)
         given, min_pulls = rules.score_range, rules.min_pulls
@@ -182,11 +182,11 @@ class RaceRequest:
 
 @dataclass(frozen=True, kw_only=True)
 class ResumeRequest:
-    """A race that goes on, perhaps with a larger budget, which pays for new learners."""
+    """The arguments that resume or extend a race; a larger budget also pays for new learners."""
 
     learners: Mapping[str, Given]
-    budget: Budget = Budget()  # a larger total; nothing: the race's own
+    budget: Budget = Budget()  # a larger total; empty: unchanged
     add: Mapping[str, Given] | None = None
     revive: bool = True
-    policy: Policy | str | None = None  # if it is not one of this library
+    policy: Policy | str | None = None  # needed only if it is not part of this library
     options: RunOptions = RunOptions()

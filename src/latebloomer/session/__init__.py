@@ -1,1 +1,1 @@
-"""Ask for an arm, tell its score: one run of a policy."""
+"""One run of a policy, step by step: ask for an arm, then report its score."""

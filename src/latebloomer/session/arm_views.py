@@ -1,4 +1,4 @@
-"""One view of an arm or learner, for everything that shows one."""
+"""The view of one arm or learner: tables, pages, progress displays and verdicts all show it."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -9,15 +9,16 @@ from latebloomer._util.text import estimate_against, quoted, score_text
 from latebloomer.session.decisions import Decision, ForecastView
 from latebloomer.session.events import DROPPED, FAILED
 
-SETTINGS = "settings"  # by this name a learner reports with a score what was scored
-NUMBERED = "#"  # the names of candidates begin with it: what tells them apart is their settings
+# Key under which a learner reports, with a score, the parameters that were scored.
+SETTINGS = "settings"
+NUMBERED = "#"  # first character of the names of candidates, which differ in their settings
 RACING, LEADING = "racing", "leading"
-WINNER, NOT_SELECTED = "winner", "not selected"  # once the winner is selected
+WINNER, NOT_SELECTED = "winner", "not selected"  # states after the selection
 
 
 @dataclass(frozen=True)
 class LearnerView:
-    """What is known of one arm or learner. `print` it.
+    """All that is known about one arm or learner; `print` it to read why it is where it is.
 
     Attributes
     ----------
@@ -31,39 +32,43 @@ class LearnerView:
     pulls : int
         Number of its pulls.
     score : float
-        Last observed score; nan without any.
+        Last observed score; nan if there is none.
     forecast : ForecastView | None
         Expected score at the horizon and the trust it gets; None if the policy makes no forecast.
     estimate : float
-        Value that the policy ranks it by, in score units; nan without any score.
+        Value by which the policy ranks the arm, in score units; nan if it has no score.
     rule : str
-        Policy whose rating the estimate is.
+        Name of the policy that computes the estimate.
     decision : Decision | None
-        When it was dropped, or last compared with the leader; None without any score.
+        When the arm was dropped or last compared with the leader, and the numbers; None if it has
+        no score.
     left_at : int | None
-        Pulls of all arms when it was dropped or failed.
+        Number of pulls of all arms when the arm was dropped or failed; None otherwise, and for the
+        winner.
     left_why : str
-        Why it failed or finished.
+        Why it failed or finished; empty otherwise.
     seconds : float
-        Training time of its counted pulls.
+        Training time of its counted pulls, in seconds.
     steps : int | None
-        Its own training steps, if a pull is a fraction of a full training.
+        Number of its training steps so far, if a pull is a fraction of a full training.
     full_pulls : int | None
-        Pulls in its full training, if a pull is a fraction of one.
+        Number of pulls in its full training, if a pull is a fraction of a full training.
     best_score : float
-        Best observed score; nan without any.
+        Best observed score; nan if there is none.
     best_at : int
-        Number of its pulls when it had that score for the first time.
+        Number of its pulls when it first had its best score.
     best_steps : int | None
-        Its own training steps then, if a pull is a fraction of a full training.
+        Number of its training steps when it first had its best score, if a pull is a fraction of a
+        full training.
     lower : float
         Lower end of the interval for its score at the horizon; see `Session.certificate`.
     upper : float
-        Upper end; below `lower` if its scores contradict the assumptions.
+        Upper end of that interval; below `lower` if the scores contradict the assumptions of the
+        interval.
     failures : tuple[str, ...]
-        Pulls that failed, one sentence each.
+        One sentence for each pull that failed.
     settings : Mapping[str, Any]
-        Parameters of a candidate, if a search or another tool made it.
+        Parameters of the candidate, if a search or another tool made it; else empty.
     details : Mapping[str, Any]
         What the learner reported with its last score, such as a search's scores of each fold.
     """
@@ -94,8 +99,9 @@ class LearnerView:
     def within(self, low: float, high: float) -> "LearnerView":
         """Return the view with forecast and estimates inside the range of scores.
 
-        Learners are ranked by what the policy knows, which has no limit: numbers at a limit would
-        tie. A view is shown, and a score of 1.02 is not possible.
+        Only views are limited, because nobody should be shown a score of 1.02 that is not
+        possible. Learners are ranked by the unlimited numbers: several of them, cut at the limit,
+        would tie.
         """
         if not low <= self.score <= high or (low, high) == (-inf, inf):
             return self
@@ -112,7 +118,7 @@ class LearnerView:
 
     @property
     def leads(self) -> bool:
-        """True if the arm is the winner, or leads."""
+        """True if the arm is the winner or leads the race now."""
         return self.state in (WINNER, LEADING)
 
     @property
@@ -122,7 +128,7 @@ class LearnerView:
 
     @property
     def trained(self) -> str:
-        """How far it was trained: a share of its full training, or a number of pulls."""
+        """How far the arm was trained: a share of its full training, or a number of pulls."""
         if self.full_pulls is None:
             return f"{self.pulls:,} pull{'s' * (self.pulls != 1)}"
         share = 100 * self.pulls / self.full_pulls
@@ -130,12 +136,12 @@ class LearnerView:
 
     @property
     def outcome(self) -> str:
-        """The state in a few words, with the race pull at which the arm left."""
+        """The state as text, with the race pull at which the arm was dropped or failed."""
         return f"{self.state} at pull {self.left_at:,}" if self.left_at else self.state
 
     @property
     def why(self) -> str:
-        """When and why it was dropped, or how it ended, with the numbers that decided."""
+        """When and why the arm was dropped, selected or not selected, with the numbers."""
         if self.state == FAILED:
             return self.left_why or FAILED
         judged = self._judged()
@@ -160,12 +166,12 @@ class LearnerView:
 
     @property
     def forecast_score(self) -> float:
-        """Expected score at the horizon; nan if the policy makes no forecast, or trusts none."""
+        """Expected score at the horizon; nan if the policy makes no forecast or its trust is 0."""
         return self.forecast.score if self.forecast is not None and self.forecast.trust else nan
 
     @property
     def remark(self) -> str:
-        """How far forecasts counted when it was judged; empty if the policy made none."""
+        """How much the forecast counted in the last decision; empty without a forecast."""
         seen = self.forecast
         if seen is None:
             return ""
@@ -177,7 +183,7 @@ class LearnerView:
         if not seen.trust:
             return f"{said}, so no forecast counts"
         change = seen.score - seen.level
-        word = "gain" if change >= 0 else "fall"  # of a loss
+        word = "gain" if change >= 0 else "fall"  # if scores are losses
         return (
             f"{said}, so {share} of the forecast {word} counts: {quoted(self.name)} was at "
             f"{score_text(seen.level)}, with a forecast {word} of {score_text(abs(change))} by "
@@ -185,7 +191,7 @@ class LearnerView:
         )
 
     def row(self) -> dict[str, Any]:
-        """Return the view as plain values, one column each; None for nan and infinity."""
+        """Return the view as plain values by column name; None replaces nan and infinity."""
         seen, whole = self.forecast, self.full_pulls
         return finite(
             {
@@ -218,7 +224,10 @@ class LearnerView:
 
 
 def varying_settings(learners: Sequence[LearnerView], of_all: bool = True) -> list[str]:
-    """Return the names of settings in which learners differ; `of_all`: those that all have."""
+    """Return the names of settings that differ between learners.
+
+    With `of_all`, settings that some learners do not have are left out.
+    """
     names = dict.fromkeys(name for one in learners for name in one.settings)
     return [
         name
@@ -229,7 +238,7 @@ def varying_settings(learners: Sequence[LearnerView], of_all: bool = True) -> li
 
 
 def finite(value: Any) -> Any:
-    """Return the value with None for what JSON has no number for."""
+    """Return the value with None in place of nan and infinity, which JSON does not have."""
     if isinstance(value, dict):
         return {name: finite(one) for name, one in value.items()}
     if isinstance(value, list | tuple):
@@ -238,10 +247,10 @@ def finite(value: Any) -> Any:
 
 
 def ranked(views: Iterable[LearnerView], maximize: bool) -> list[LearnerView]:
-    """Return the best arm, then the others by their estimates, and failed ones last.
+    """Return the views in order: the best arm, the others by their estimates, then failed ones.
 
-    Arms without an estimate come after those that have one. Of equal estimates, the arm that is
-    still there or left later comes first.
+    Arms without an estimate come after those that have one. Of two arms with equal estimates, the
+    arm that was not dropped, or was dropped later, comes first.
     """
 
     def place(one: LearnerView) -> tuple[float, ...]:
@@ -254,16 +263,16 @@ def ranked(views: Iterable[LearnerView], maximize: bool) -> list[LearnerView]:
 
 @dataclass(frozen=True)
 class Recommendation:
-    """The arm to keep and what is known of all of them."""
+    """The arm to keep, and the estimates and pulls of all arms."""
 
     arm: int
     name: str
-    estimates: tuple[float, ...]  # per arm, the values that arms are ranked by
+    estimates: tuple[float, ...]  # per arm, the value that it is ranked by
     pulls: tuple[int, ...]  # per arm
     spent: int
     budget: int
     over: bool  # whether the policy requests no more pulls
-    reason: str  # why the session is over, or that it is not
+    reason: str  # why the session is over, or how much of the budget is left
 
     def __str__(self) -> str:
         return (

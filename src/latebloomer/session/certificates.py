@@ -1,4 +1,4 @@
-"""The rewards of each arm, and the certificate on them."""
+"""The certificate of a session, and the rewards that it is computed from."""
 
 from dataclasses import replace
 from typing import Any
@@ -14,7 +14,7 @@ Rewards = np.ndarray[Any, np.dtype[np.float64]]
 
 
 def rewards_by_arm(state: SessionState) -> list[Rewards]:
-    """Return the rewards of each arm, in order; none of an arm that repeats its scores."""
+    """Return the rewards of each arm, in order; an arm that repeats its scores has none."""
     by_arm = np.argsort(np.array(state.arms), kind="stable")
     scores = np.split(np.array(state.scores)[by_arm], np.cumsum(state.pulls)[:-1])
     rewards = [state.sign * own for own in scores]
@@ -34,10 +34,10 @@ def certificate(
 ) -> Certificate:
     """Bound every arm's mean at the horizon; the parameters are those of `Session.certificate`.
 
-    A finished arm gets no better or worse: its interval is its last reward.
+    The score of a finished arm no longer changes, so its interval is its last reward alone.
     """
     window = float(getattr(state.policy, "window", 0.25))
-    # An extended or stopped session may have been checked after any number of pulls.
+    # The pulls of an extended or stopped session may depend on scores, so any number is possible.
     if budget is None and not state.extended and state.stopped is None:
         budget = state.deciding_budget
     if score_range is not None and not state.maximize:

@@ -1,4 +1,4 @@
-"""What events other than a score do to a session, and the plan that is in force after them."""
+"""How events other than scores change a session, and the plan that is in force afterwards."""
 
 from collections.abc import Callable
 from math import isnan
@@ -30,7 +30,7 @@ from latebloomer.session.standings import reason
 
 
 def next_batch(state: SessionState, batch: int) -> BatchIssued | None:
-    """Return the event that brings the arms pulled at the same time to `batch`, if any can."""
+    """Return the event after which up to `batch` arms are pulled at the same time, if any."""
     most = need_whole("batch", batch, 1, "it is a number of arms")
     play, size = state.play, min(most, state.deciding_budget - state.spent)
     if play.due == OVER or state.selection is not None or not play.picks_now:
@@ -41,14 +41,14 @@ def next_batch(state: SessionState, batch: int) -> BatchIssued | None:
 
 
 def _issue_batch(state: SessionState, event: BatchIssued) -> None:
-    """Let pulls of several arms be under way at the same time."""
+    """Choose several arms that are pulled at the same time."""
     if event != next_batch(state, event.size):
         raise TellError(f"A batch of {event.size} arms cannot be issued now: {reason(state)}.")
     state.play.issue_batch(event.size, event.more)
 
 
 def _let_leave(state: SessionState, event: LearnerLeft) -> None:
-    """Let an arm take no more pulls."""
+    """Note that an arm failed or finished: it gets no more pulls."""
     i = state.index(event.arm)
     right = isinstance(event.how, str) and event.how in (FAILED, FINISHED)
     require(right, "how", event.how, f"{FAILED!r} or {FINISHED!r}", "arms leave in these ways")
@@ -61,18 +61,18 @@ def _let_leave(state: SessionState, event: LearnerLeft) -> None:
         state.exits[i] = dropped._replace(how=event.how, why=event.why)
     else:
         value = (final_estimate if event.how == FINISHED else estimate)(state, i)
-        known = None if isnan(value) else value  # a nan is not equal to itself
+        known = None if isnan(value) else value  # nan is not equal to itself
         state.exits[i] = Exit(event.how, max(1, state.spent), known, why=event.why)
-    if state.selection is not None:  # the selection stays, as trained as the winner is
+    if state.selection is not None:  # the winner stays selected, however far it was trained
         train_winner(state)
     elif dropped is None:
         _play_again(state)
 
 
 def _replan(state: SessionState, event: BudgetReplanned) -> None:
-    """Plan the pulls that are left of another budget."""
+    """Change the budget, and plan the pulls that remain of it."""
     budget, deciding = need_whole("budget", event.budget), need_whole("budget", event.deciding)
-    decided = state.selection is not None  # then the pulls that decide are spent
+    decided = state.selection is not None  # then the deciding pulls are spent
     possible = deciding >= 0 if decided else state.spent <= deciding <= budget
     if not possible or budget < state.spent:
         raise TellError(f"{event} is impossible: {state.spent} pulls are already spent.")
@@ -87,7 +87,7 @@ def _replan(state: SessionState, event: BudgetReplanned) -> None:
 
 
 def _stop(state: SessionState, event: Stopped) -> None:
-    """End the session, or only the decisions."""
+    """End the session if the event is final; otherwise end only the decisions."""
     if event.final:
         state.stopped = f"after {state.spent:,} of {state.budget:,} pulls: {event.why}"
     state.budget = state.spent
@@ -97,7 +97,7 @@ def _stop(state: SessionState, event: Stopped) -> None:
 
 
 def _select_winner(state: SessionState, event: WinnerSelected) -> None:
-    """Select the best arm, which is trained further."""
+    """Select the best arm, which is then trained further."""
     selected = selection(state)
     if state.index(event.arm) != selected.arm:
         why = f"{state.policy!r} selects arm {selected.arm}"
@@ -109,13 +109,13 @@ def _select_winner(state: SessionState, event: WinnerSelected) -> None:
 
 
 def train_winner(state: SessionState) -> None:
-    """Let the selected winner be the arm that is due, as long as it may be pulled."""
+    """Make the selected winner the arm that is pulled next, as long as it may be pulled."""
     selected = state.selection
     state.play.due = selected.arm if selected and state.pulls_for_winner else OVER
 
 
 def _let_join(state: SessionState, event: Joined) -> None:
-    """Note a new arm, which the next extension admits."""
+    """Note a new arm, which joins with the next extension."""
     names = (*state.names, *(new.name for new in state.joining))
     (name,) = inputs.arm_names([event.name])
     if name in names:
@@ -129,10 +129,11 @@ def _let_join(state: SessionState, event: Joined) -> None:
 
 
 def _extend(state: SessionState, event: Extended) -> None:
-    """Plan a larger budget from the start."""
+    """Extend the budget, and plan the larger budget from the start."""
     state.budget, state.deciding_budget, state.horizon = _checked_extension(state, event)
     state.extended = True
-    if event.seconds is None:  # with more time, later plans set the budget and the horizon
+    # A budget in seconds is replanned later, which sets the budget in pulls and the horizon.
+    if event.seconds is None:
         state.horizon_follows_budget = False
     state.repeats_scores |= {new.arm for new in state.joining if new.repeats_scores}
     state.names = (*state.names, *(new.name for new in state.joining))
@@ -146,7 +147,7 @@ def _extend(state: SessionState, event: Extended) -> None:
     state.exits = {i: left for i, left in state.exits.items() if i not in back}
     known = len(state.drops)
     _play_again(state, from_start=event.revive)
-    # What the new plan drops at the same pulls as the old one was never revived.
+    # An arm that the new plan drops again at once, without a new pull, was never revived.
     news = {one.arm: one for one in state.drops[known:]}
     revived = [Revived(i, state.spent) for i in sorted(back) if i not in news]
     state.drops[known:] = [*revived, *(one for i, one in news.items() if i not in back)]
@@ -160,7 +161,7 @@ def _checked_extension(state: SessionState, event: Extended) -> tuple[int, int, 
     most = max(1, *state.pulls)
     horizon = need_whole("horizon", event.horizon, most, "an arm has had that many pulls")
     arms = len(state.names) + len(state.joining)
-    state.policy.plan(arms, deciding, horizon, state.min_pulls)  # raises if it cannot be played
+    state.policy.plan(arms, deciding, horizon, state.min_pulls)  # may raise an error
     state.policy.settings(arms, deciding, horizon)
     return budget, deciding, horizon
 
@@ -169,17 +170,18 @@ def _checked_extension(state: SessionState, event: Extended) -> tuple[int, int, 
 
 
 def _play_again(state: SessionState, from_start: bool = False) -> None:
-    """Make a play for the arms that are left, from the scores that are known."""
+    """Make a new play for the remaining arms from the known scores, and apply what it decides."""
     _make_play(state, from_start)
     settle(state)
 
 
 def _make_play(state: SessionState, from_start: bool = False) -> None:
-    """Replace the play. What was decided stays, unless all is decided again `from_start`."""
+    """Replace the play. Earlier decisions stay, unless `from_start` decides everything again."""
     arms = [i for i in range(len(state.names)) if i not in state.exits]
     level = 0 if from_start or not arms else min(state.pulls[i] for i in arms)
-    again = from_start or state.play.decides_every_pull  # all phases of the plan, in no time
-    # A replan must not change the phase that is shown: the time budget replans when it does.
+    again = from_start or state.play.decides_every_pull  # it repeats all phases
+    # The phases already done are added, so that a replan does not change the phase number on
+    # displays: a time budget replans whenever that number changes.
     state.phases_done = 0 if again else state.phases_done + state.play.phase[0]
     reported = zip(state.arms, state.scores, strict=True)
     rewards = ((i, state.sign * score) for i, score in reported)
@@ -189,10 +191,10 @@ def _make_play(state: SessionState, from_start: bool = False) -> None:
 
 
 def settle(state: SessionState) -> None:
-    """Enter the rewards that wait for the plan, and note the arms that it drops.
+    """Enter the rewards that are ahead of the plan as it reaches them, and note the drops.
 
-    An arm that is dropped with more pulls than the plan had for it has used other arms' pulls:
-    then the arms that are left get a new plan.
+    An arm may be dropped after more pulls than the plan had for it. It has used pulls of other
+    arms, so the remaining arms get a new plan.
     """
     while True:
         while state.play.enter_waiting():
@@ -206,7 +208,7 @@ def settle(state: SessionState) -> None:
 
 
 def note_drops(state: SessionState) -> None:
-    """Keep the numbers that decided, for every arm that has just been dropped."""
+    """Store the numbers that decided for every arm that has just been dropped."""
     play = state.play
     racers = play.ledger.cursor[RACERS]
     if racers == state.racers:
@@ -217,21 +219,23 @@ def note_drops(state: SessionState) -> None:
     dropped = [(i, rating) for i, rating in play.dropped if i not in state.exits]
     if not dropped:
         return
-    # Ranks are cut above the lowest kept; a joint review may keep arms below one it drops.
+    # By ranks, a dropped arm is compared with the worst arm that is kept. A policy that decides
+    # after sweeps may keep arms with lower ratings than an arm that it drops: compare with the
+    # best.
     rival, bar = play.rival(best=state.policy.decides_after_sweeps())
     for i, rating in dropped:
         _drop(state, i, state.sign * rating, state.names[rival], state.sign * bar)
 
 
 def _drop(state: SessionState, i: int, mine: float, rival: str, bar: float) -> None:
-    """Note that an arm is dropped, with its estimate and that of the arm it is compared with."""
+    """Note that an arm is dropped, with its estimate and the estimate of its rival."""
     at = max(1, state.spent)
     decision = Decision(at, state.pulls[i], rival, bar)
     state.exits[i] = Exit(DROPPED, at, mine, forecast(state, i, mine), decision)
     state.drops.append(Dropped(i, at, mine, rival, bar))
 
 
-# What an event other than a score does to a session.
+# The function that applies each kind of event other than a score.
 CHANGES: dict[type[Event], Callable[[SessionState, Any], None]] = {
     BatchIssued: _issue_batch,
     LearnerLeft: _let_leave,

@@ -12,14 +12,14 @@ from latebloomer._util.text import brief
 from latebloomer.errors import RewardError, SettingError, is_flag, need_in, need_whole, require
 
 LARGEST = 1e100  # squares of larger scores would leave the range of a double
-ARM_BYTES = 500  # memory of an arm before its first pull: its name and its place in each list
+ARM_BYTES = 500  # bytes per arm before its first pull, for its name and its place in each list
 
 MAXIMIZE = "True if higher scores are better, or False if scores are losses"
-ROUNDING = 1e-9  # 0.29 * 100 is a little below 29
+ROUNDING = 1e-9  # added before rounding down: 0.29 * 100 is a little below 29
 
 
 def arm_names(arms: int | Sequence[str]) -> tuple[str, ...]:
-    """Return the names of the arms; their numbers, if only their count is given."""
+    """Return the names of the arms; these are "0", "1", ... if `arms` is a count."""
     if hasattr(arms, "__index__"):
         count = need_whole("arms", arms, 2, "with one arm there is nothing to choose")
         need_memory(ARM_BYTES * count, f"a session of {count} arms", "give fewer arms")
@@ -36,7 +36,7 @@ def as_score(score: object, of: str = "") -> float:
     """Return a score as a float; raise a `RewardError` unless it is a real and finite number."""
     wrong, value = _kind_of_no_number(score), nan
     if not wrong:
-        with suppress(Exception):  # whatever the value's own code raises
+        with suppress(Exception):  # the value's own code may raise anything
             value = float(score)  # type: ignore[arg-type]
     if not -LARGEST <= value <= LARGEST:
         needed = f"a finite number between {-LARGEST:g} and {LARGEST:g}"
@@ -46,20 +46,20 @@ def as_score(score: object, of: str = "") -> float:
 
 
 def _kind_of_no_number(score: object) -> str:
-    """Return what a value is that `float` would take for a number; empty for all others."""
-    # An array's type, of any library, has a name such as "bool", "torch.bool" or "<U3".
+    """Return the kind of a value that `float` accepts but that is no number; else empty."""
+    # In every array library, the name of the array's type is like "bool", "torch.bool" or "<U3".
     array = str(getattr(score, "dtype", ""))
     if is_flag(score) or array.endswith("bool"):
         return "True or False"
     if isinstance(score, str | bytes | bytearray) or array[1:2] in ("U", "S"):
         return "text"
     if isinstance(score, complex | np.complexfloating) or "complex" in array:
-        return "complex"  # NumPy would drop a part
+        return "complex"  # NumPy would drop the imaginary part
     return "an array of objects" if array == "object" else ""
 
 
 def listed(names: Sequence[str]) -> str:
-    """Return names as text, at most eight of them."""
+    """Return at most eight of the names as text."""
     shown = ", ".join(map(repr, names[:8]))
     return shown if len(names) <= 8 else f"{shown} and {len(names) - 8} more"
 
@@ -68,13 +68,13 @@ def listed(names: Sequence[str]) -> str:
 
 
 def check_share(winner_share: float) -> None:
-    """Raise a `SettingError` unless pulls are left to select the winner with."""
+    """Raise a `SettingError` unless the winner's share is at least 0 and below 1."""
     why = "it is the fraction of the budget that trains the winner"
     need_in("winner_share", winner_share, "[0, 1)", why)
 
 
 def set_aside(budget: int, winner_share: float) -> int:
-    """Return the pulls of a budget that are reserved for the winner.
+    """Return the number of pulls of a budget that are reserved for the winner.
 
     >>> set_aside(100, 0.3), set_aside(100, 0.29), set_aside(9, 0.5), set_aside(9, 0.0)
     (30, 29, 4, 0)

@@ -1,38 +1,38 @@
-"""What a session remembers of its decisions: why arms left, and which one was selected."""
+"""The decisions that a session stores: why arms left, and which arm was selected."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
 
 
 class ForecastView(NamedTuple):
-    """The score that the policy expects of an arm, as of its last decision."""
+    """The score that the policy expects of an arm, as computed at the last decision."""
 
-    score: float  # expected at pull `at`, if the whole forecast gain came
-    at: float  # pull of the arm: the horizon, or as far as the policy looks ahead
+    score: float  # expected at pull `at`, with the whole forecast gain
+    at: float  # the horizon, or the farthest pull of the arm that the policy forecasts
     trust: float  # share of the forecast gain that counts, from 0 to 1
-    level: float  # score that the gain is added to
-    origin: int  # pull from which earlier forecasts were made,
-    tested: int  # and the pull up to which they were compared with the scores
+    level: float  # recent score to which the gain is added
+    origin: int  # pull at which the earlier forecasts were made that the trust is computed from,
+    tested: int  # and the last pull with whose score they were compared
 
 
 class Decision(NamedTuple):
-    """When the policy last judged an arm, and what it compared the arm with."""
+    """The last comparison of an arm: when, with which arm, and that arm's estimate."""
 
-    at: int  # pulls of all arms then
-    pulls: int  # of the arm then
-    rival: str | None = None  # arm that it was compared with; None for the best arm
+    at: int  # number of pulls of all arms then
+    pulls: int  # number of pulls of the arm then
+    rival: str | None = None  # name of the arm that it was compared with; None for the best arm
     rival_estimate: float | None = None
 
 
 class Exit(NamedTuple):
-    """How an arm came to take no more pulls, and its numbers then."""
+    """How an arm left (it gets no more pulls), and its numbers at that time."""
 
     how: str  # DROPPED, FAILED or FINISHED; an arm that was dropped may still fail or finish
     at: int  # pulls of all arms
-    estimate: float | None  # value that the recommendation ranked it by; None without a pull
+    estimate: float | None  # value that it was ranked by; None if it had no pull
     forecast: ForecastView | None = None
-    decision: Decision | None = None  # that dropped it
-    why: str = ""  # it failed or finished
+    decision: Decision | None = None  # the comparison that dropped it
+    why: str = ""  # why it failed or finished
 
 
 class WinnerSelection(NamedTuple):
@@ -44,7 +44,7 @@ class WinnerSelection(NamedTuple):
     arm: int
     at: int  # pulls of all arms
     pulls: int  # pulls of the winner
-    budget: int  # pulls that the policy had to decide
-    estimates: Mapping[int, float]  # of every arm that was pulled
-    forecasts: Mapping[int, ForecastView | None]  # of the same arms
-    departed: Mapping[int, str]  # arms that took no more pulls, and how they left
+    budget: int  # number of pulls with which the policy decided
+    estimates: Mapping[int, float]  # estimates of all arms that were pulled
+    forecasts: Mapping[int, ForecastView | None]  # forecasts of the same arms
+    departed: Mapping[int, str]  # how each arm left that gets no more pulls

@@ -1,4 +1,4 @@
-"""What each arm is worth now, and which is best; estimates are in the units of scores."""
+"""The estimate of each arm, in score units, and the arm that is best by these estimates."""
 
 from math import isnan, nan
 
@@ -11,7 +11,7 @@ from latebloomer.session.session_state import SessionState
 
 
 def estimate(state: SessionState, i: int) -> float:
-    """Return the value that an arm is ranked by; nan without any score."""
+    """Return the value that an arm is ranked by; nan if it has no score."""
     if state.selection is not None and i in state.selection.estimates:
         return state.selection.estimates[i]
     if i in state.exits:
@@ -24,7 +24,7 @@ def estimate(state: SessionState, i: int) -> float:
 
 
 def final_estimate(state: SessionState, i: int) -> float:
-    """Return the estimate of an arm that finished, from its own scores, not extrapolated."""
+    """Return the estimate of an arm that finished: from its scores, without a forecast."""
     if state.play.decides_every_pull or state.policy.decides_after_sweeps():
         return state.scores_of(i)[-1]
     alone = Play(state.terms([i]))
@@ -34,9 +34,9 @@ def final_estimate(state: SessionState, i: int) -> float:
 
 
 def forecast(state: SessionState, i: int, value: float) -> ForecastView | None:
-    """Return the score that the policy expects of an arm in play, as of its last decision.
+    """Return the forecast of an arm in play, as of the policy's last decision; None without one.
 
-    `value` is its estimate.
+    `value` is the arm's estimate.
     """
     if state.selection is not None:
         return state.selection.forecasts.get(i)
@@ -55,17 +55,17 @@ def forecast(state: SessionState, i: int, value: float) -> ForecastView | None:
 
 
 def best_or_none(state: SessionState) -> int:
-    """Return the arm to keep, by what is known now; OVER if every arm with a score failed."""
+    """Return the arm to keep, by all scores so far; OVER if no arm has one or all those failed."""
     if state.selection is not None:
         return state.selection.arm
     at = {i: 0 for i in (*state.finished, state.play.best()) if i != OVER}
-    if not at:  # every remaining arm failed: the arms that were dropped last come next
+    if not at:  # every remaining arm failed: choose among the arms that were dropped last
         at = {i: left.at for i, left in state.exits.items() if was_dropped(state, i)}
     return max(at, key=lambda i: (at[i], state.sign * estimate(state, i), -i), default=OVER)
 
 
 def best_arm(state: SessionState) -> int:
-    """Return the arm to keep, by what is known now; raise `NoScoresYet` if there is none."""
+    """Return the arm to keep, by all scores so far; raise `NoScoresYet` if there is none."""
     best = best_or_none(state)
     if best != OVER:
         return best
@@ -78,13 +78,13 @@ def best_arm(state: SessionState) -> int:
 
 
 def was_dropped(state: SessionState, i: int) -> bool:
-    """Return whether an arm was dropped, and has not failed since."""
+    """Return whether an arm was dropped and has not failed afterwards."""
     left = state.exits.get(i)
     return left is not None and left.decision is not None and left.how != FAILED
 
 
 def selection(state: SessionState) -> WinnerSelection:
-    """Return the selected arm with the numbers of that moment: of now, unless it was selected."""
+    """Return the selected arm with its numbers then, or else the best arm with its numbers now."""
     if state.selection is not None:
         return state.selection
     arm, n = best_arm(state), tuple(state.pulls)

@@ -1,4 +1,4 @@
-"""The plan for the arms that are left: what a play is made for, and the phases it follows."""
+"""The plan for the remaining arms: the terms of a play, and the phases that follow from them."""
 
 from typing import NamedTuple
 
@@ -6,30 +6,34 @@ from latebloomer.core.ledger import ANY, Game, Plan
 from latebloomer.core.policy_moves import game_of, key
 from latebloomer.policies.base import Policy, cost_of, knockout, last_that, least_budget
 
-LARGEST_PLAN = 64  # times the pulls available: the largest budget that a cut-off plan is made for
+# Times the available pulls: largest budget tried for a plan that the horizon cuts short.
+LARGEST_PLAN = 64
 
 
 class Terms(NamedTuple):
-    """What a play is made for. A learner that failed, finished or was dropped is not in it."""
+    """The constants of a play. Arms that failed, finished or were dropped are not in it."""
 
     policy: Policy
     session_arms: int  # number of arms of the session
-    arms: tuple[int, ...]  # the arms in play, by their numbers in the session
-    budget: int  # pulls of all arms of the session that decide
-    left: int  # pulls that may still be made
-    own_pulls: int  # pulls that the arms in play have had, plus those that are left
+    arms: tuple[int, ...]  # numbers, in the session, of the arms in play
+    budget: int  # deciding pulls of all arms of the session
+    left: int  # number of pulls that may still be made
+    own_pulls: int  # pulls that the arms in play have had, plus `left`
     horizon: int
     seed: int
     min_pulls: int = 1  # no arm is dropped before it has had this many pulls
-    level: int = 0  # pulls that every arm in play has had; earlier phases are not decided again
-    repeats_scores: frozenset[int] = frozenset()  # arms that repeat rewards between their steps
-    levels: tuple[int, ...] = ()  # pulls of k, ..., 2 arms at the next drops: of a replan
-    prices: tuple[float, ...] = ()  # by arm in play, if drops follow from them
-    run: int = 0  # whose random choices the policy makes
+    # Pulls that every arm in play has had; phases before that are not decided again.
+    level: int = 0
+    # Arms of which some pulls add no step and repeat the last reward.
+    repeats_scores: frozenset[int] = frozenset()
+    # If a replan set them: pulls per arm at which one of k, ..., 2 arms is dropped.
+    levels: tuple[int, ...] = ()
+    prices: tuple[float, ...] = ()  # per arm in play, if drops depend on prices
+    run: int = 0  # number of the run that sets the policy's random choices
 
 
 def game_for(terms: Terms) -> Game:
-    """Return the constants of the moves: the session's numbers, a plan for the arms in play."""
+    """Return the constants of the moves: numbers of the session, and the plan in force."""
     policy, arms, horizon = terms.policy, terms.session_arms, terms.horizon
     budget = max(terms.budget, least_budget(policy, arms, horizon, terms.min_pulls))
     game = game_of(policy, arms, budget, horizon, key(terms.seed), terms.min_pulls)
@@ -56,11 +60,11 @@ def _plan_without_levels(terms: Terms) -> Plan:
 def _phases(terms: Terms) -> Plan:
     """Return the phases of the arms in play.
 
-    The first one ends at the level where the arms are: its end rates them by all that is known.
-    No phase ends before that level, so no arm is dropped on less than is known of it.
+    The first phase ends at the number of pulls that the arms already have, so they are rated by
+    all their rewards. No phase ends earlier, so no arm is dropped by a part of its rewards.
     """
     policy, size, horizon, level = terms.policy, len(terms.arms), terms.horizon, terms.level
-    if size < 2:  # nothing to decide: the arm gets all pulls that are left
+    if size < 2:  # nothing to decide: the only arm gets all remaining pulls
         return Plan([1], [horizon])
     if terms.levels:
         return _plan_of_levels(terms)
@@ -72,7 +76,7 @@ def _phases(terms: Terms) -> Plan:
     budget, min_pulls = terms.own_pulls, terms.min_pulls
     if plan(budget, min_pulls).upto[0] < level:
         min_pulls = level
-    if cost_of(plan(budget, min_pulls)) + size <= budget:  # the horizon cuts phases short
+    if cost_of(plan(budget, min_pulls)) + size <= budget:  # cut short by the horizon
         most = LARGEST_PLAN * budget
         fits = last_that(lambda b: cost_of(plan(b, min_pulls)) <= terms.own_pulls, budget, most)
         budget = budget if fits is None else fits
@@ -81,7 +85,7 @@ def _phases(terms: Terms) -> Plan:
 
 
 def _plan_of_levels(terms: Terms) -> Plan:
-    """Return the phases that a replan gave; with prices, the session drops arms itself."""
+    """Return the phases that a replan set; with prices, `settle` drops the arms."""
     size, level, horizon = len(terms.arms), terms.level, terms.horizon
     phases = [(size - j, max(level, n)) for j, n in enumerate(terms.levels)]
     if terms.prices:
@@ -97,10 +101,10 @@ def _lists(plan: Plan) -> Plan:
 
 
 def share_out(pulls: list[int], upto: int, left: int) -> list[int]:
-    """Return the pulls that each arm is trained to, `upto` at most, while `left` can be made.
+    """Return the pulls to train each arm to: at most `upto`, with `left` new pulls in total.
 
-    Arms with the fewest pulls come first. If the pulls end within a sweep, the first of the arms
-    that are behind get the last ones.
+    Arms with the fewest pulls come first. If fewer pulls remain than arms are behind, the first of
+    these arms get them.
 
     >>> share_out([5, 15, 20], upto=20, left=99), share_out([5, 15, 20], upto=20, left=12)
     ([20, 20, 20], [16, 16, 20])

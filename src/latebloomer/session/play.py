@@ -1,9 +1,10 @@
-"""The plain loop of a policy: its plan, played on the arms that are left.
+"""The loop of a policy in plain Python: it plays the policy's plan on the remaining arms.
 
 A play is made from its terms (which arms, how many pulls, up to which horizon) and from the
-rewards reported so far. Then rewards enter one by one, and each time the next arm is due. When
-anything but a reward happens, the session makes another play from the same rewards: no ledger is
-edited in place. Arms that failed, finished or were dropped have no row in it.
+rewards reported so far. Then rewards are entered one by one, and after each of them the play says
+which arm is due: the arm to pull next. After any other event, the session makes a new play from
+the same rewards, so no ledger is edited in place. Arms that failed, finished or were dropped have
+no row in the ledger.
 """
 
 from bisect import bisect_left
@@ -18,17 +19,17 @@ from latebloomer.policies.base import Policy
 from latebloomer.policies.priced_levels import drop_order
 from latebloomer.session.plan_in_force import Terms, game_for, share_out
 
-Rewards = Iterable[tuple[int, float]]  # (arm, reward) of all arms of the session, in order
-OUTSIDE = -1  # in the place of a row, for an arm that is not in play
-COPIED = ("n", "last", "rating", "S", "Q")  # lists of a ledger with an arm's past
-# What a pickle leaves out: kernels, and what follows from the rest.
+Rewards = Iterable[tuple[int, float]]  # (arm, reward) for all arms of the session, in order
+OUTSIDE = -1  # row number of an arm that is not in play
+COPIED = ("n", "last", "rating", "S", "Q")  # lists of a ledger that sum up an arm's past
+# Attributes that a pickle omits: kernels, and values computed from the other attributes.
 DERIVED = ("_observe", "_advance", "_recommend", "_final", "_game", "_rows", "_targets", "_row")
 
 
 class Play:
     """The ledger of the arms in play, the plan in force, and the arm that is due.
 
-    Outside, arms have their numbers in the session; inside, their rows in the ledger.
+    Callers name an arm by its number in the session; private methods use its row in the ledger.
     """
 
     def __init__(self, terms: Terms, reported: Rewards = (), before: "Play | None" = None) -> None:
@@ -36,7 +37,8 @@ class Play:
         self.ledger = lists_for(terms.policy, len(self.arms))
         for row, arm in enumerate(self.arms):
             self.ledger.repeats_scores[row] = int(arm in terms.repeats_scores)
-        # By row, rewards reported before that the plan has not reached yet; None without any.
+        # By row: rewards already reported that the plan has not reached yet; None if there are
+        # none.
         self.waiting: list[deque[float]] | None = None
         self.batch: list[int] = []  # arms issued together whose scores are not reported yet
         self.due: int = OVER
@@ -55,16 +57,17 @@ class Play:
         for row, arm in enumerate(self.arms):
             self._row[arm] = row
         self._game = game_for(self.terms)
-        # Whether every arm competes for every pull, instead of phases.
+        # True if every arm competes for every pull; False if the plan has phases.
         self.decides_every_pull = ANY in self._game.plan.keep
 
     # --- rewards reported before this play ---
 
     def _enter_reported(self, reported: Rewards, before: "Play") -> None:
-        """Copy the rows of the play before, or enter the rewards of the arms in play again.
+        """Copy the rows of the previous play, or enter the rewards of the arms in play again.
 
-        Copied rows would be wrong if some arms are ahead of others (arms are compared at equal
-        pulls), if arms are revived or new, and if every rating depends on a horizon that moved.
+        Rows must not be copied in three cases: some arms are ahead of others (arms are compared at
+        equal pulls); arms are new or revived; or every rating depends on the horizon, and the
+        horizon has changed.
         """
         terms, rows = self.terms, [before.row(arm) for arm in self.arms]
         if self.decides_every_pull:
@@ -78,7 +81,7 @@ class Play:
             self._enter_evenly(reported)
 
     def _copy_rows(self, rows: Sequence[int | None], before: "Play") -> list[int]:
-        """Copy rows of the play before; return the number of rewards in each."""
+        """Copy the rows of the previous play; return the number of rewards in each row."""
         ledger, old = self.ledger, before.ledger
         ledger.run[:] = old.run
         for name in COPIED:
@@ -94,10 +97,10 @@ class Play:
         return list(ledger.n)
 
     def _enter_all(self, reported: Rewards, before: "Play", copied: list[int] | None) -> None:
-        """Enter every reward in the order reported, for policies that decide after every pull.
+        """Enter all rewards in the order reported, for a policy that decides after every pull.
 
-        What `pick` has noted of an arm (a turn, a stop) does not follow from the rewards: the
-        policy's memory names these cells as kept, and they are copied.
+        Some notes of `pick` about an arm, such as its turn, do not follow from the rewards. The
+        policy's memory declares these cells as kept, and they are copied.
         """
         ledger, old = self.ledger, before.ledger
         sources = [before.row(arm) for arm in self.arms]
@@ -118,7 +121,7 @@ class Play:
         self.batch = batch[: self.terms.left]
 
     def _enter_evenly(self, reported: Rewards) -> None:
-        """Enter as many rewards as every arm has; the others wait until the plan reaches them."""
+        """Enter as many rewards of each arm as every arm has; the others wait for the plan."""
         queues = [deque[float]() for _ in self.arms]
         for arm, reward in reported:
             row = self._row[arm]
@@ -129,7 +132,7 @@ class Play:
         self.waiting = queues if any(queues) else None
 
     def enter_waiting(self) -> bool:
-        """Enter what waits for the plan before its next decision; return whether anything did."""
+        """Enter waiting rewards up to the next decision; return whether any was entered."""
         if self.waiting is None or self.due == OVER:
             return False
         entered = False
@@ -148,13 +151,13 @@ class Play:
 
     @property
     def drop_due(self) -> bool:
-        """True if an arm is to be dropped by prices, because all are at the level for that."""
+        """True if an arm must be dropped by its price now: all arms are at the next level."""
         plan, phase = self._game.plan, self.ledger.cursor[PHASE]
         by_price = bool(self.terms.prices) and self.ledger.cursor[RACERS] > 1
         return by_price and phase < len(plan.upto) and plan.upto[phase] > self.terms.levels[0]
 
     def most_wasteful(self) -> int:
-        """Return the arm with the largest gap to the leader times its price."""
+        """Return the arm with the largest product of its gap to the leader and its price."""
         rows = self._racing_rows()
         ratings = [self.ledger.rating[row] for row in rows]
         order = drop_order(ratings, [self.terms.prices[row] for row in rows], by_waste=True)
@@ -162,14 +165,14 @@ class Play:
 
     @property
     def overspent(self) -> bool:
-        """True if an arm was dropped with more pulls than the plan had for it.
+        """True if an arm was dropped after more pulls than the plan had for it.
 
-        Those pulls are missing for other arms, so the plan can no longer be paid.
+        Other arms lack these pulls, so the budget no longer covers the plan.
         """
         out = self.ledger.out
         return self.waiting is not None and any(q and out[k] for k, q in enumerate(self.waiting))
 
-    # --- a reward comes in ---
+    # --- a reward is reported ---
 
     def _enter(self, row: int, reward: float) -> None:
         for rows in self._rows:
@@ -177,9 +180,9 @@ class Play:
         self._observe(self._game, self.ledger, row, reward)
 
     def _enter_unrated(self, pairs: Rewards) -> None:
-        """Enter (row, reward) pairs that no decision follows; rate each arm once if possible.
+        """Enter (row, reward) pairs without decisions; rate each arm once if possible.
 
-        A rating that is a pure function of an arm's history is needed for its latest pull only.
+        A rating that depends only on an arm's history is needed only after the arm's latest pull.
         """
         policy, ledger = type(self.terms.policy), self.ledger
         rates_later = policy.update_rating is Policy.update_rating
@@ -194,7 +197,7 @@ class Play:
             update_rating(self._game.settings, ledger, row, self._game.horizon)
 
     def take(self, arm: int, reward: float) -> None:
-        """Enter a reward and find the arm that is due next."""
+        """Enter a reward and find the arm to pull next."""
         row = self._row[arm]
         for rows in self._rows:
             rows[row].append(0.0)
@@ -233,12 +236,12 @@ class Play:
 
     @property
     def dropped(self) -> list[tuple[int, float]]:
-        """The arms that this play has dropped, and their ratings."""
+        """Pairs (arm, rating) of the arms that this play has dropped."""
         rows = zip(self.arms, self.ledger.out, self.ledger.rating, strict=True)
         return [(arm, rating) for arm, out, rating in rows if out]
 
     def rival(self, best: bool) -> tuple[int, float]:
-        """Return the best or else the worst arm that was kept, and its rating."""
+        """Return the best arm that was kept, or the worst one if not `best`, and its rating."""
         ratings = self.ledger.rating
         chosen = max if best else min
         row = chosen(self._racing_rows(), key=lambda k: (ratings[k], -k))
@@ -257,14 +260,17 @@ class Play:
 
     @property
     def phase(self) -> tuple[int, int]:
-        """Numbers of phases done and of all phases, without the one that ends at the level."""
+        """Number of phases done and of all phases.
+
+        A first phase that ends at the level where the play starts is not counted.
+        """
         plan, level = self._game.plan, self.terms.level
         before = int(not self.decides_every_pull and level > 0 and plan.upto[0] == level)
         return max(0, int(self.ledger.cursor[PHASE]) - before), len(plan.keep) - before
 
     @property
     def levels_to_come(self) -> list[tuple[int, int]]:
-        """(arms, pulls each) of this phase and the later ones; empty if every arm competes."""
+        """Pairs (arms, pulls per arm) of this and later phases; empty if every arm competes."""
         plan, phase = self._game.plan, int(self.ledger.cursor[PHASE])
         levels = zip(plan.keep[phase:], plan.upto[phase:], strict=True)
         if self.decides_every_pull:
@@ -274,7 +280,7 @@ class Play:
         return [(int(k), int(n)) for k, n in levels if k > 1 or n > plan.upto[-2:][0]]
 
     def estimate(self, arm: int) -> float:
-        """Return the value that the recommendation ranks an arm in play by."""
+        """Return the value by which an arm in play is ranked for the recommendation."""
         game, row = self._game, self._row[arm]
         return float(self._final(game.settings, self.ledger, row, game.budget, game.horizon))
 
@@ -283,13 +289,13 @@ class Play:
         row = int(self._recommend(self._game, self.ledger))
         return row if row < 0 else self.arms[row]
 
-    # --- which scores are expected ---
+    # --- the scores that are expected now ---
 
     def _shares(self) -> list[int]:
-        """Return, for each racing arm, its pulls at the next decision.
+        """Return, for each racing arm, the number of pulls that it has at the next decision.
 
-        The numbers stay the same between two decisions, so they are kept: a score that is
-        reported out of order does not cost O(K).
+        The numbers do not change between two decisions, so they are stored. Else every score that
+        is reported out of order would cost O(K).
         """
         cursor, plan = self.ledger.cursor, self._game.plan
         sweeps = cursor[RACERS] > 1 and self.terms.policy.decides_after_sweeps()
@@ -304,7 +310,7 @@ class Play:
         return self.ledger.n[row] + (0 if self.waiting is None else len(self.waiting[row]))
 
     def accepts(self, arm: int) -> bool:
-        """Return whether a reward of an arm that is not due is expected now."""
+        """Return whether the reward of an arm other than the due one may be entered now."""
         row = self.row(arm)
         if self.due == OVER or row is None or self.ledger.out[row]:
             return False
@@ -326,7 +332,7 @@ class Play:
     # --- several arms at once ---
 
     def issue_batch(self, size: int, more: bool) -> None:
-        """Choose the arms that are pulled at the same time, including those already under way."""
+        """Choose up to `size` arms to pull at the same time, with those already under way."""
         if more:
             self.ledger.cursor[STALE] = 1
             self._advance(

@@ -1,4 +1,4 @@
-"""What every policy must do, as named checks that tests run one by one."""
+"""The contract of policies: named checks that tests can run one by one."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ SHAPES = ((2, 1.0, 1.0), (5, 3.0, 1.0), (5, 4.0, 0.2), (20, 2.0, 1.0), (5, 2.0, 
 
 
 class PolicyCheck(NamedTuple):
-    """A promise of every policy: `run(policy, seed)` raises a `ContractError` if it is broken."""
+    """One check: `run(policy, seed)` raises a `ContractError` if the policy does not pass it."""
 
     name: str
     run: Callable[[Policy, int], None]
@@ -43,8 +43,8 @@ class PolicyCheck(NamedTuple):
 def check_policy(policy: Policy, seed: int = 0) -> list[str]:
     """Raise a `ContractError` unless `policy` keeps the contract; return the names of the checks.
 
-    The checks play sessions on random rising curves, of several sizes and horizons. All of them
-    are run, and the error names each one that fails.
+    The checks run sessions of several sizes and horizons on random rising curves. All checks are
+    run, and the error names each one that fails.
 
     Parameters
     ----------
@@ -57,8 +57,9 @@ def check_policy(policy: Policy, seed: int = 0) -> list[str]:
     -------
     list[str]
         Names of the checks: `plan_fits`, `horizon_holds`, `replay_is_equal`, `pickle_continues`,
-        `any_order`, `replan_keeps_cells` and `share_is_rated`; `compiled_picks` if numba is
-        installed; `redrawn_picks` if a GPU would draw past rewards again for this policy.
+        `any_order`, `replan_keeps_cells` and `share_is_rated`; also `compiled_picks` if numba is
+        installed, and `redrawn_picks` if a GPU would draw past rewards of this policy again
+        instead of storing them.
 
     Raises
     ------
@@ -91,12 +92,12 @@ def policy_checks(policy: Policy) -> list[PolicyCheck]:
 
 
 def promised(holds: bool, what: str) -> None:
-    """Raise a `ContractError` unless what every policy or runner promises holds."""
+    """Raise a `ContractError` unless `holds`: every policy or runner must do `what`."""
     if not holds:
         raise ContractError(what)
 
 
-# --- what is played ---
+# --- the sessions that the checks run ---
 
 
 class Case(NamedTuple):
@@ -130,7 +131,7 @@ def rising_rewards(rng: np.random.Generator, arms: int, length: int) -> Rewards:
 
 
 def finish(session: Session, rewards: Rewards, pulls: int | None = None) -> list[int]:
-    """Run a session to its end, or for some pulls; return the arms that it asked for."""
+    """Run a session to its end, or for `pulls` pulls; return the arms that it requested."""
     path: list[int] = []
     while not session.over and (pulls is None or len(path) < pulls):
         arm = session.ask()
@@ -140,7 +141,7 @@ def finish(session: Session, rewards: Rewards, pulls: int | None = None) -> list
 
 
 def played(like: Session, rewards: Rewards, jit: Callable[[Any], Any]) -> tuple[int, list[int]]:
-    """Return the recommendation and the pulls of a run by the code that `jit` makes."""
+    """Return the recommendation and the pulled arms of a run in code that `jit` compiles."""
     policy, (arms, budget, horizon) = like.policy, _size(like)
     game = game_of(policy, arms, budget, horizon, key(like.seed), compiled=True)
     ledger = arrays_for(policy, arms, min(budget, horizon))
@@ -148,9 +149,10 @@ def played(like: Session, rewards: Rewards, jit: Callable[[Any], Any]) -> tuple[
 
 
 def played_redrawn(like: Session, rewards: Rewards) -> tuple[int, list[int]]:
-    """Return the same by plain Python that looks past rewards up in a table, as a GPU draws them.
+    """Return the recommendation and the pulled arms of a run that looks past rewards up again.
 
-    No reward is stored.
+    Like the code on a GPU, which draws past rewards again, it stores no reward. It is plain
+    Python.
     """
     policy, (arms, budget, horizon) = like.policy, _size(like)
     table = rewards.tolist()
@@ -175,7 +177,7 @@ def _replayed(run: Any, game: Game, ledger: Ledger, rewards: Any) -> tuple[int, 
 
 
 def plan_fits(policy: Policy, seed: int) -> None:
-    """Check that plans are plans, and that `smallest_budget` is the smallest that has one."""
+    """Check that plans are valid, and that no budget below `smallest_budget` has a plan."""
     for case in cases(policy, seed):
         plan = policy.plan(case.arms, case.budget, case.horizon)
         keep, upto = plan.keep.tolist(), plan.upto.tolist()
@@ -192,7 +194,7 @@ def plan_fits(policy: Policy, seed: int) -> None:
 
 
 def horizon_holds(policy: Policy, seed: int) -> None:
-    """Check that a session ends within its budget and horizon, and recommends what it pulled."""
+    """Check that a session keeps to budget and horizon, and recommends a pulled arm."""
     for case in cases(policy, seed):
         session = case.session(policy, seed)
         finish(session, case.rewards)
@@ -208,7 +210,7 @@ def horizon_holds(policy: Policy, seed: int) -> None:
 
 
 def replay_is_equal(policy: Policy, seed: int) -> None:
-    """Check that the history of half a session replays to a session that ends in the same way."""
+    """Check that half a session, replayed and then continued, ends like the session itself."""
     for case in cases(policy, seed):
         session = case.session(policy, seed)
         path = finish(session, case.rewards)
@@ -248,9 +250,9 @@ def any_order(policy: Policy, seed: int) -> None:
 def replan_keeps_cells(policy: Policy, seed: int) -> None:
     """Check that a new plan for the same budget, before the first drop, changes nothing.
 
-    If every arm competes for every pull, a plan with a farther horizon comes in between: then the
-    session enters all rewards again. Phases that leave pulls over, because the horizon cuts them
-    short or by design, are left out: a new plan spends those pulls.
+    If every arm competes for every pull, a plan with a farther horizon is made in between, so that
+    the session enters all rewards again. Plans that leave pulls over (because the horizon cuts
+    phases short, or by design) are skipped: a new plan would spend these pulls.
     """
     for case in cases(policy, seed):
         horizon = None if case.horizon == case.budget else case.horizon
@@ -279,7 +281,7 @@ def replan_keeps_cells(policy: Policy, seed: int) -> None:
 
 
 def share_is_rated(policy: Policy, seed: int) -> None:
-    """Check that a rating is the mean that `rated_share` says: simulations rely on it."""
+    """Check that each rating is the mean that `rated_share` declares: simulations rely on it."""
     share, past = policy.rated_share(), policy.memory.past
     if share is None:
         return
@@ -311,10 +313,10 @@ def compiled_picks(policy: Policy, seed: int) -> None:
 
 
 def redrawn_picks(policy: Policy, seed: int) -> None:
-    """Check that the same arms are pulled where past rewards are drawn again, as on a GPU.
+    """Check that the same arms are pulled if past rewards are drawn again, as on a GPU.
 
-    A policy breaks this if it reads the ledger's `S` or `Q` itself, or looks at other rewards
-    than `rated_share` says. This is plain Python: it needs no GPU.
+    A policy fails this check if it reads the ledger's `S` or `Q` directly, or uses other rewards
+    than `rated_share` declares. The check is plain Python and needs no GPU.
     """
     _same_picks(policy, seed, "a GPU, which draws past rewards again,", played_redrawn)
 

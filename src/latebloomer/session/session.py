@@ -1,4 +1,4 @@
-"""Ask for an arm, train it, report its score: the machine that runs a policy step by step."""
+"""The class that runs a policy step by step: ask for an arm, train it, report its score."""
 
 from collections import deque
 from collections.abc import Iterable, Sequence
@@ -21,9 +21,9 @@ from latebloomer.theory.certificate import DELTA, LINES, Certificate
 class Session:
     """Run a policy step by step: ask for an arm, report its score, get a recommendation.
 
-    A session changes by `apply(event)` only; `tell` is the short form of
-    `apply(ScoreReported(...))`. So it is determined by its settings and its events: replaying
-    them gives an equal session, bit for bit. It can be pickled at any time.
+    Only `apply(event)` changes a session; `tell` is the short form of `apply(ScoreReported(...))`.
+    So the settings and the events of a session determine it: replaying the events gives an equal
+    session, bit for bit. A session can be pickled at any time.
 
     Parameters
     ----------
@@ -34,23 +34,23 @@ class Session:
     budget : int
         Total number of pulls over all arms.
     horizon : int | None
-        Number of pulls per arm at which arms are compared; none is pulled further. Default: the
+        Number of pulls per arm at which arms are compared; no arm is pulled further. Default: the
         budget.
     seed : int
         Seed for policies that choose at random.
     maximize : bool
-        Whether higher scores are better. If False, scores are losses, and estimates, intervals
-        and forecasts have their sign.
+        Whether higher scores are better. If False, scores are losses; estimates and forecasts are
+        then losses, too, but intervals are rewards (see `certificate`).
     winner_share : float
         Fraction of the budget, at least 0 and below 1, reserved for training the winner after it
         is selected (`WinnerSelected`).
     min_pulls : int
         Number of pulls every arm gets before any arm can be dropped.
     repeats_scores : Iterable[int | str]
-        Arms with fewer steps than pulls: they repeat their last score when a pull adds no step.
-        No noise or interval is estimated for them.
+        Arms with fewer steps than pulls, which repeat their last score if a pull adds no step. No
+        noise or interval is estimated for these arms. Default: none.
     run : int
-        Number of the run whose random choices the policy makes: that of a `trajectory`.
+        Number of a simulated run: the policy makes the random choices of that run. Default: 0.
 
     Raises
     ------
@@ -95,8 +95,8 @@ class Session:
         )
         budget = need_whole("budget", budget)
         deciding = budget - inputs.set_aside(budget, winner_share)
-        # Without a horizon, arms are compared at the total budget, the reserved pulls included:
-        # the winner is trained towards it, and a nearer one would end its training.
+        # Without a horizon, arms are compared at the total budget, which includes the pulls
+        # reserved for the winner: a nearer horizon would end the winner's training too early.
         at = budget if horizon is None else need_whole("horizon", horizon)
         made = policy_for(policy, len(names), deciding, at)
         made.check(len(names), deciding, at, min_pulls)
@@ -121,7 +121,7 @@ class Session:
     # --- ask and tell ---
 
     def ask(self) -> int:
-        """Return the arm to pull next; the same arm until its score is reported."""
+        """Return the arm to pull next. It is the same arm until you report its score."""
         due = self.state.play.due
         if due == OVER:
             raise TellError(f"The session requests no more pulls: {self.reason}.")
@@ -130,8 +130,9 @@ class Session:
     def ask_phase(self, batch: int = 1) -> dict[int, int]:
         """Return the pulls per arm that may be made in any order before the next decision.
 
-        For a policy with phases, that is the rest of the phase. For a policy that decides after
-        every pull, it is one pull of up to `batch` arms. Empty if the session is over.
+        For a policy with phases, these are the remaining pulls of the phase. For a policy that
+        decides after every pull, they are one pull each of up to `batch` arms. The result is empty
+        if the session is over.
         """
         event = self.next_batch(batch)
         if event is not None and not event.more:
@@ -142,10 +143,10 @@ class Session:
         return self.state.play.remaining()
 
     def next_batch(self, batch: int) -> BatchIssued | None:
-        """Return the event that brings the arms pulled at the same time to `batch`, if any can.
+        """Return the event after which up to `batch` arms are pulled at the same time, if any.
 
-        Only a policy that decides after every pull issues batches: the pulls of a phase may be
-        made in any order anyway. None if no arm can be added.
+        Only a policy that decides after every pull issues batches, because the pulls of a phase
+        may be made in any order without one. The result is None if no arm can be added.
         """
         return changes.next_batch(self.state, batch)
 
@@ -164,7 +165,7 @@ class Session:
         state.scores.append(value)
         state.pulls[i] += 1
         state.last_scores[i] = value
-        if state.selection is not None:  # no decision rests on what the winner shows
+        if state.selection is not None:  # no decision depends on scores after the selection
             changes.train_winner(state)
             return
         play.take(i, value if state.maximize else -value)
@@ -191,7 +192,7 @@ class Session:
     # --- events other than a score ---
 
     def apply(self, event: Event) -> None:
-        """Let an event happen: the only way in which a session changes.
+        """Apply an event: this is the only way to change a session.
 
         An event that is not possible now raises an error and changes nothing. Events that concern
         a race only (`PullFailed`, `Saved`, ...) leave a session unchanged.
@@ -208,7 +209,7 @@ class Session:
         """All arms that were dropped or revived, in order: they follow from the events."""
         return self.state.drops
 
-    # --- what it was made with, as events have changed it ---
+    # --- the settings in force, which events may have changed ---
 
     @property
     def policy(self) -> Policy:
@@ -222,12 +223,12 @@ class Session:
 
     @property
     def budget(self) -> int:
-        """Total number of pulls, in force."""
+        """Total number of pulls, as events have set it."""
         return self.state.budget
 
     @property
     def deciding_budget(self) -> int:
-        """Pulls that decide; the rest trains the winner."""
+        """Number of pulls that decide; the rest trains the winner."""
         return self.state.deciding_budget
 
     @property
@@ -260,7 +261,7 @@ class Session:
         """Arms that repeat their last score when a pull adds no step."""
         return self.state.repeats_scores
 
-    # --- where it stands ---
+    # --- the state now ---
 
     @property
     def stage(self) -> Stage:
@@ -288,7 +289,7 @@ class Session:
         return tuple(self.state.pulls)
 
     def pulls_of(self, arm: int) -> int:
-        """Return the number of scores reported for one arm, without listing all arms."""
+        """Return the number of scores reported for one arm; faster than `pulls[arm]`."""
         return self.state.pulls[arm]
 
     @property
@@ -302,7 +303,7 @@ class Session:
 
     @property
     def racing(self) -> tuple[int, ...]:
-        """The arms that may still be recommended."""
+        """The arms that may still be recommended, in order."""
         return self.state.racing
 
     @property
@@ -311,7 +312,7 @@ class Session:
         return self.state.trainable
 
     def departure(self, arm: int | str) -> str | None:
-        """Return how an arm left: FAILED, FINISHED, or None for an arm that takes pulls."""
+        """Return FAILED or FINISHED; None for an arm that did neither, such as a dropped one."""
         return self.state.departure(self.state.index(arm))
 
     @property
@@ -322,12 +323,12 @@ class Session:
 
     @property
     def levels_to_come(self) -> list[tuple[int, int]]:
-        """(arms, pulls each) of this phase and of the later ones, by the plan in force."""
+        """Pairs (arms, pulls per arm) of this phase and the later ones, by the plan in force."""
         return self.state.play.levels_to_come if self.stage is Stage.DECIDING else []
 
     @property
     def levels_given(self) -> bool:
-        """True if the levels in force are those of a replan, not of the policy."""
+        """True if a replan set the levels in force; False if the policy did."""
         return bool(self.state.levels)
 
     @property
@@ -335,15 +336,15 @@ class Session:
         """True if the policy decides after every pull instead of between phases."""
         return self.state.play.decides_every_pull
 
-    # --- which arm to keep, and how every arm stands ---
+    # --- the arm to keep, and the standings of all arms ---
 
     def recommend(self) -> Recommendation:
-        """Return the arm to keep, by what is known now."""
+        """Return the arm to keep, by all scores so far."""
         return standings.recommendation(self.state)
 
     @property
     def best_arm(self) -> int:
-        """The arm to keep, by what is known now: `recommend().arm` without the rest."""
+        """The arm to keep, by all scores so far: equal to `recommend().arm`."""
         return estimates.best_arm(self.state)
 
     @property
@@ -358,15 +359,15 @@ class Session:
 
     @property
     def selection(self) -> WinnerSelection:
-        """The selected arm with the numbers of that moment: of now, unless it was selected."""
+        """The selected arm with its numbers then, or else the best arm with its numbers now."""
         return estimates.selection(self.state)
 
     def standings(self) -> list[LearnerView]:
-        """Return the best arm, the racing arms by their estimate, then those that left."""
+        """Return the best arm, then the others by their estimates, and failed ones last."""
         return standings.standings(self.state)
 
     def explain(self, arm: int | str) -> LearnerView:
-        """Return how an arm stands, and the numbers that decided; `print` it."""
+        """Return the view of an arm: its state, and the numbers that decided; `print` it."""
         return standings.explain(self.state, arm)
 
     def certificate(
@@ -385,8 +386,9 @@ class Session:
         They are intervals of rewards: with `maximize=False`, of scores times -1; the sentences of
         the certificate speak of scores. `score_range` is the lowest and highest possible mean
         score, such as (0, 1). `budget` is the largest number of pulls that an arm could have had,
-        as known before the first pull. Default: that of the plan, or the horizon after an early
-        end. If you check repeatedly in order to stop, `looks` is the maximum number of checks.
+        as known before the first pull. Default: that number by the plan, or the horizon if the
+        session was extended or stopped. If you check repeatedly in order to stop, `looks` is the
+        maximum number of checks.
         """
         return certificates.certificate(
             self.state, noise, delta, score_range, method, budget, looks
@@ -408,7 +410,7 @@ class Session:
     def replay(self, history: Iterable[tuple[int | str, float]]) -> "Session":
         """Return a new session with the same settings to which `history` is reported.
 
-        The other events of this session happen to it after the same numbers of pulls.
+        The other events of this session are applied after the same numbers of pulls.
         """
         budget, horizon, arms = self.state.given
         session, others = (

@@ -1,4 +1,4 @@
-"""The facts of a session, in named fields; everything else about it is a function of them."""
+"""The state of a session in named fields, from which everything else about it is computed."""
 
 from __future__ import annotations
 
@@ -21,29 +21,29 @@ from latebloomer.session.play import Play
 
 
 class Stage(Enum):
-    """What a session does now."""
+    """The stage of a session: what it does now."""
 
-    DECIDING = "deciding"  # its policy asks for pulls
-    SELECTING = "selecting"  # the policy is done, and its winner is still to be selected
+    DECIDING = "deciding"  # the policy requests pulls
+    SELECTING = "selecting"  # the policy has finished, and the winner is not selected yet
     TRAINING_WINNER = "training the winner"
     OVER = "over"
 
 
 @dataclass(kw_only=True)
 class SessionState:
-    """What a session was made with, what was reported to it, and what was decided."""
+    """The settings of a session, the scores reported to it, and its decisions."""
 
-    # What it was made with; a later event may change the names, the budget and the horizon.
+    # The settings. Later events may change the names, the budget and the horizon.
     policy: Policy
     names: tuple[str, ...]
-    budget: int  # total pulls, in force
+    budget: int  # total pulls, as events have set it
     horizon: int
     seed: int
     maximize: bool
     winner_share: float
     min_pulls: int
-    run: int  # whose random choices the policy makes
-    given: tuple[int, int | None, int]  # the budget, the horizon and the number of arms at first
+    run: int  # number of the run that sets the policy's random choices
+    given: tuple[int, int | None, int]  # the original budget, horizon and number of arms
     horizon_follows_budget: bool
     deciding_budget: int  # pulls that decide; the rest trains the winner
 
@@ -54,32 +54,33 @@ class SessionState:
     pulls: list[int] = field(default_factory=list)
     last_scores: list[float | None] = field(default_factory=list)
 
-    # The facts that the plan in force rests on, in addition to the scores.
+    # The inputs of the plan in force, in addition to the scores.
     arm_of: dict[str, int] = field(default_factory=dict)
     repeats_scores: frozenset[int] = frozenset()
     exits: dict[int, Exit] = field(default_factory=dict)  # arms that left
-    joining: tuple[Joined, ...] = ()  # for the next extension to admit
-    selection: WinnerSelection | None = None  # once the winner is trained
+    joining: tuple[Joined, ...] = ()  # arms that join with the next extension
+    selection: WinnerSelection | None = None  # None until the winner is selected
     stopped: str | None = None  # when and why it was ended permanently
-    levels: tuple[int, ...] = ()  # of k, ..., 2 arms, if a replan gave them
-    prices: tuple[float, ...] = ()  # by arm, if drops follow from them
+    # If a replan set them: pulls per arm at which one of k, ..., 2 arms is dropped.
+    levels: tuple[int, ...] = ()
+    prices: tuple[float, ...] = ()  # per arm, if drops depend on prices
     extended: bool = False
-    phases_done: int = 0  # before the plan in force was made
+    phases_done: int = 0  # number of phases done before the plan in force was made
     play: Play = field(init=False)  # the plan in force
     racing: tuple[int, ...] = ()  # arms that may still be recommended
-    racers: int | None = None  # arms in play that were not dropped when last noted
-    drops: list[Dropped | Revived] = field(default_factory=list)  # all so far, in order
+    racers: int | None = None  # number of arms in play not yet dropped, when drops were last noted
+    drops: list[Dropped | Revived] = field(default_factory=list)  # so far, in order
 
     def __post_init__(self) -> None:
         self.arm_of = {name: i for i, name in enumerate(self.names)}
         self.pulls = [0] * len(self.names)
         self.last_scores = [None] * len(self.names)
 
-    # --- what follows at once ---
+    # --- values computed from the fields ---
 
     @property
     def sign(self) -> float:
-        """What makes a score a reward, or the other way round."""
+        """Factor between scores and rewards, in both directions: 1, or -1 for losses."""
         return 1.0 if self.maximize else -1.0
 
     @property
@@ -122,7 +123,7 @@ class SessionState:
         return [score for j, score in zip(self.arms, self.scores, strict=True) if j == i]
 
     def departure(self, i: int) -> str | None:
-        """Return how an arm left: FAILED, FINISHED, or None for an arm that takes pulls."""
+        """Return FAILED or FINISHED; None for an arm that did neither, such as a dropped one."""
         left = self.exits.get(i)
         return None if left is None or left.how == DROPPED else left.how
 
@@ -140,7 +141,7 @@ class SessionState:
 
     @property
     def pulls_for_winner(self) -> int:
-        """Pulls that the selected winner may still have."""
+        """Number of pulls that the selected winner may still get; 0 before the selection."""
         if self.selection is None:
             return 0
         arm = self.selection.arm
@@ -148,7 +149,7 @@ class SessionState:
         return 0 if arm in self.exits else max(0, room)
 
     def terms(self, arms: Iterable[int], level: int = 0) -> Terms:
-        """Return what a play for some of the arms is made for."""
+        """Return the terms of a play for some of the arms, which all have `level` pulls."""
         arms, left = tuple(arms), self.deciding_budget - self.spent
         own_pulls = left + sum(self.pulls[i] for i in arms)
         drops = len(arms) - 1
