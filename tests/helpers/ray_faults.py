@@ -282,7 +282,7 @@ def mixed_race(folder, cluster, rng):
     doom(folder, "process", moments, 7, rng)
     doom(folder, "node", moments, 3 if replace else NODES - 1, rng)
     doom(folder, "process", moments_of_drivers("connection", "Created", "Saved", "WinnerSelected",
-                                               "Decided"), 4, rng)  # fmt: skip
+                                               "RaceFinished"), 4, rng)  # fmt: skip
     one.run(cluster, replace, local=lambda: rng.random() < 0.25)
     return one
 

@@ -12,12 +12,12 @@ from latebloomer.errors import SettingError
 from latebloomer.racing.callbacks import RaceView
 from latebloomer.session import events
 from latebloomer.session.events import (
-    Began,
-    Decided,
     Dropped,
-    Ended,
     Extended,
     LearnerLeft,
+    ProcessClosed,
+    ProcessStarted,
+    RaceFinished,
     Revived,
     ScoreReported,
     WinnerSelected,
@@ -37,10 +37,10 @@ def run(budget=60, learners=LEARNERS, **settings):
 def test_every_event_comes_once_in_order_and_is_in_the_journal(path):
     heard = []
     run(journal=path, winner_share=0.3, callbacks=[lambda event, view: heard.append(event)])
-    assert isinstance(heard[0], Began) and isinstance(heard[-1], Ended)
+    assert isinstance(heard[0], ProcessStarted) and isinstance(heard[-1], ProcessClosed)
     assert sum(isinstance(event, ScoreReported) for event in heard) == 60
-    ends = [type(e) for e in heard if isinstance(e, WinnerSelected | Decided)]
-    assert ends == [WinnerSelected, Decided]
+    ends = [type(e) for e in heard if isinstance(e, WinnerSelected | RaceFinished)]
+    assert ends == [WinnerSelected, RaceFinished]
     kinds = [kind for (kind,) in rows(path, "SELECT kind FROM events ORDER BY id")]
     recorded = [event for event in heard if not isinstance(event, Dropped | Revived)]
     assert len(kinds) == len(recorded) + 1 and kinds[0] == "Created"
@@ -103,7 +103,8 @@ def test_a_failing_callback_is_one_warning_and_the_race_goes_on():
     verdict = run(callbacks=[broken, lambda event, view: heard.append(event)])
     assert verdict.spent == 60
     (found,) = [warning for warning in verdict.warnings if "callback" in warning]
-    said = "the callback broken failed on Began (ValueError: no such thing); the race went on"
+    why = "ValueError: no such thing"
+    said = f"the callback broken failed on ProcessStarted ({why}); the race went on"
     assert found == said
     assert sum(isinstance(event, ScoreReported) for event in heard) == 60
 

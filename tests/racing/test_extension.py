@@ -28,7 +28,7 @@ def pulls(path):
 
 
 def contents(path):
-    return rows(path, "SELECT * FROM events WHERE kind NOT IN ('Began', 'Ended')")
+    return rows(path, "SELECT * FROM events WHERE kind NOT IN ('ProcessStarted', 'ProcessClosed')")
 
 
 @pytest.mark.parametrize("at", [None, 33])

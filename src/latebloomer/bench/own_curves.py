@@ -19,7 +19,14 @@ from latebloomer.policies.plan_text import counted
 from latebloomer.problems.curves import Floats
 from latebloomer.problems.recorded import READERS, load_runs
 from latebloomer.racing.journal.files import read
-from latebloomer.session.events import FAILED, Created, Decided, Joined, LearnerLeft, ScoreReported
+from latebloomer.session.events import (
+    FAILED,
+    Created,
+    Joined,
+    LearnerLeft,
+    RaceFinished,
+    ScoreReported,
+)
 
 SHORTEST = 4  # pulls
 RUN = re.compile(r"(.+)\.run(\d+)")  # the stem of a file that holds one run
@@ -118,7 +125,7 @@ def read_journal(path: Path) -> tuple[Floats, str]:
             raise CurveError(f"{path}: not a file of curves ({', '.join(READERS)}) or a journal")
     with closing(read(path)) as journal:
         events = [entry.event for entry in journal.read()]
-    if not any(isinstance(event, Decided) for event in events):
+    if not any(isinstance(event, RaceFinished) for event in events):
         raise CurveError(f"{path}: the race is not finished")
     created = next(event for event in events if isinstance(event, Created))
     sign = 1.0 if created.settings.get("maximize", True) else -1.0

@@ -24,7 +24,7 @@ from latebloomer.racing.journal.event_log import EventLog
 from latebloomer.racing.journal.journal_file import Place
 from latebloomer.racing.learners.learner import as_score
 from latebloomer.racing.race_state import RaceState, fresh_session
-from latebloomer.racing.recorded_race import RecordedRace, began
+from latebloomer.racing.recorded_race import RecordedRace, process_started
 from latebloomer.racing.request import Budget, RaceRequest, Rules
 from latebloomer.racing.same_race import holds_race, need_same, need_same_settings, race_in
 from latebloomer.racing.verdict.build import build_verdict
@@ -95,7 +95,7 @@ class HostedRace:
             if self._race.state.session.over:
                 self.close()
             else:
-                self.record(began())
+                self.record(process_started())
         return self._race.state
 
     def _taken_up(self) -> RecordedRace:
@@ -206,8 +206,8 @@ class HostedRace:
     def _end_if_over(self) -> None:
         if self.session.over and self.state.verdict is None:
             if any(map(self.session.pulls_of, self.session.racing)):
-                self.record(events.Decided(self.verdict().summary()))
-            self.record(events.Ended())
+                self.record(events.RaceFinished(self.verdict().summary()))
+            self.record(events.ProcessClosed())
             self.close()
 
     def verdict(self) -> Verdict:

@@ -44,11 +44,11 @@ class RaceLogger(ABC):
     _failed: str | None = None  # the race in which it failed
 
     def __call__(self, event: events.Event, view: RaceView) -> None:
-        if self._failed == view.id and not isinstance(event, events.Began):
+        if self._failed == view.id and not isinstance(event, events.ProcessStarted):
             return
         self._failed = view.id  # unless this call returns; the race notes what it raises
         match event:
-            case events.Began():
+            case events.ProcessStarted():
                 self.begin(view)
             case events.ScoreReported():
                 self.score(event.arm, view.pulls[event.arm], event.score, view)
@@ -62,9 +62,9 @@ class RaceLogger(ABC):
                 self.note(event.arm, f"a pull failed ({event.reason})", view)
             case events.WarningNoted():
                 self.note(event.arm, event.text, view)
-            case events.Decided():
+            case events.RaceFinished():
                 self.decide(event.summary, view)
-            case events.Ended():
+            case events.ProcessClosed():
                 self.end(view)
         self._failed = None
 

@@ -493,7 +493,7 @@ class StudyMirror:
         self._running = {arm for arm, one in enumerate(frozen) if not one.state.is_finished()}
 
     def __call__(self, event: events.Event, view: RaceView) -> None:
-        if isinstance(event, events.Began):
+        if isinstance(event, events.ProcessStarted):
             self._begin(view)
         else:
             self._show(event, view, view.pulls)
@@ -524,7 +524,7 @@ class StudyMirror:
                     self._end(event.arm, state=self._states.FAIL)
             case events.Dropped():
                 self._end(event.arm, state=self._states.PRUNED)
-            case events.Decided():
+            case events.RaceFinished():
                 self._end(view.names.index(event.summary["name"]), event.summary["score"])
                 for arm in sorted(self._running):
                     self._end(arm, state=self._states.PRUNED)

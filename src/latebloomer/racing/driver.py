@@ -167,7 +167,9 @@ class Driver:
         if not self.callbacks or not self.race.resumed or finished:
             return
         for event in list(self.race.latest):
-            if not isinstance(event, events.Created | events.Began | events.Ended):
+            if not isinstance(
+                event, events.Created | events.ProcessStarted | events.ProcessClosed
+            ):
                 self.record(*self._call_back(event))
 
     def _orders(self) -> Orders:

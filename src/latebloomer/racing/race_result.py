@@ -22,7 +22,9 @@ def result_of(driver: Driver) -> Verdict:
     """Record the verdict of a race that has ended and return it with the trained winner."""
     state, path = driver.race, driver.journal.path
     verdict = build_verdict(state, path)
-    driver.record(events.Decided(verdict.summary()))  # before the winner's own code runs again
+    driver.record(
+        events.RaceFinished(verdict.summary())
+    )  # before the winner's own code runs again
     noted = len(state.notes)
     learner = driver.winner()
     if len(state.notes) > noted:  # about the winner

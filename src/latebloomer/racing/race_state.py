@@ -76,7 +76,7 @@ class RaceState:
         self.programs: dict[int, events.ProgramStarted] = {}  # of each arm the newest
         self._unsaved: set[int] = set()  # arms that could not be saved
         self.trials: dict[int, events.Assigned] = {}  # of another tool that trains the arms
-        self.verdict: events.Decided | None = None
+        self.verdict: events.RaceFinished | None = None
         # Arms that trained in an earlier process and have not been pulled in this one: restoring
         # them is not the race's time.
         self.resumed: set[int] = set()
@@ -199,16 +199,16 @@ class RaceState:
                 self._unsaved.add(event.arm)
                 text = f"could not be saved ({event.reason}); the race continues"
                 self.notes.append(events.WarningNoted(event.arm, text))
-            case events.Began():
+            case events.ProcessStarted():
                 if self._under_way and not self.session.over:  # the process before was lost
                     self._crashes.append((self.session.spent, self.session.ask()))
                 self._under_way = True
                 self.resumed = {i for i, n in enumerate(self.session.pulls) if n}
-            case events.Ended():
+            case events.ProcessClosed():
                 self._under_way = False
             case events.Assigned():
                 self.trials[event.arm] = event
-            case events.Decided():
+            case events.RaceFinished():
                 self.verdict = event
 
     def _need_arm(self, event: events.Event) -> None:

@@ -21,7 +21,7 @@ from latebloomer.racing.journal import recovery
 from latebloomer.racing.journal.event_log import EventLog
 from latebloomer.racing.race_clock import RaceClock
 from latebloomer.racing.race_state import RaceState
-from latebloomer.session.events import Began, Event, WarningNoted
+from latebloomer.session.events import Event, ProcessStarted, WarningNoted
 from latebloomer.version import __version__
 
 
@@ -87,9 +87,9 @@ class RecordedRace:
         self.journal.close()
 
 
-def began() -> Began:
+def process_started() -> ProcessStarted:
     """Return the event that this process starts or resumes a race."""
-    return Began(f"process {os.getpid()} on {platform.node()}", versions())
+    return ProcessStarted(f"process {os.getpid()} on {platform.node()}", versions())
 
 
 def versions() -> dict[str, str]:

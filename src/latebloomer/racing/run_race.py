@@ -30,7 +30,7 @@ from latebloomer.racing.learners.learner import Given
 from latebloomer.racing.live_page_process import start_watching
 from latebloomer.racing.race_result import result_of
 from latebloomer.racing.race_state import RaceState
-from latebloomer.racing.recorded_race import began
+from latebloomer.racing.recorded_race import process_started
 from latebloomer.racing.request import RaceRequest, ResumeRequest
 from latebloomer.racing.runners.process_state import program_numbers_kept
 from latebloomer.racing.runners.runner_names import (
@@ -159,7 +159,7 @@ def _run(driver: Driver, watch: bool, extension: Extension) -> Verdict:
     """Run a race to its end, and close all of it."""
     state, display = driver.race, driver.display
     try:
-        driver.record(began())
+        driver.record(process_started())
         if watch and driver.journal.path is not None:
             start_watching(driver.journal.path)
         if not extension.happens:
@@ -188,6 +188,6 @@ def _run(driver: Driver, watch: bool, extension: Extension) -> Verdict:
             driver.runner.stop()
             driver.states.close()
             with suppress(errors.JournalError):  # a disk that is full or gone: reported before
-                driver.record(events.Ended())
+                driver.record(events.ProcessClosed())
         finally:
             driver.recorded.close()

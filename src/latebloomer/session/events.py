@@ -129,7 +129,7 @@ class Created(OtherEvent):
 
 
 @dataclass(frozen=True, slots=True)
-class Began(OtherEvent):
+class ProcessStarted(OtherEvent):
     """A process started or resumed the race."""
 
     process: str
@@ -234,14 +234,14 @@ class Assigned(OtherEvent):
 
 
 @dataclass(frozen=True, slots=True)
-class Decided(OtherEvent):
+class RaceFinished(OtherEvent):
     """The race has finished, with this verdict."""
 
     summary: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Ended(OtherEvent):
+class ProcessClosed(OtherEvent):
     """The process that ran the race has closed it."""
 
 
@@ -321,7 +321,7 @@ KINDS: dict[str, type[Any]] = {
         Joined,
         Extended,
         Created,
-        Began,
+        ProcessStarted,
         PullFailed,
         WarningNoted,
         Saved,
@@ -331,7 +331,7 @@ KINDS: dict[str, type[Any]] = {
         RowsScored,
         ProgramStarted,
         Assigned,
-        Decided,
-        Ended,
+        RaceFinished,
+        ProcessClosed,
     )
 }

@@ -17,9 +17,9 @@ from latebloomer.policies.registry import REGISTRY, make_policy
 from latebloomer.racing.checkpoints.storage import digest_of
 from latebloomer.racing.journal import connections, files, recovery
 from latebloomer.racing.journal.schema import COLUMNS
-from latebloomer.racing.recorded_race import began
+from latebloomer.racing.recorded_race import process_started
 from latebloomer.racing.settings import Settings
-from latebloomer.session.events import KINDS, Created, Ended, ScoreReported
+from latebloomer.session.events import KINDS, Created, ProcessClosed, ScoreReported
 from tests.helpers.journals import change, entries_in, limit_pages, rows
 from tests.helpers.learners import LEARNERS, Saves, saves
 from tests.helpers.races import run
@@ -83,7 +83,7 @@ def test_the_policy_is_rebuilt_from_the_journal(name):
 
 def test_two_processes_cannot_race_on_one_journal(path):
     journal = files.create(path, created(LEARNERS))
-    journal.append(began())
+    journal.append(process_started())
     code = "import sys; from latebloomer.racing.journal import files; files.reopen(sys.argv[1])"
     ran = subprocess.run([sys.executable, "-c", code, path], capture_output=True, text=True)
     assert f"process {os.getpid()} on " in ran.stderr and "is in use by" in ran.stderr
@@ -179,7 +179,7 @@ def test_full_durability_waits_for_the_disk(path):
     for again, waits in [(path, 2), (JournalFile(path), 1), (path, 1)]:  # FULL, NORMAL
         with closing(files.reopen(again)) as journal:
             assert journal.query("PRAGMA synchronous") == (waits,)
-            journal.append(Ended())
+            journal.append(ProcessClosed())
     with pytest.raises(SettingError, match=r"durability='some', but .* 'normal' or 'full'"):
         JournalFile(path, durability="some")
 

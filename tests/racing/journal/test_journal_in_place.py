@@ -184,7 +184,7 @@ def resumes_with_all_pulls(path):
     assert run(path, 100, if_exists="resume").spent == 100
     assert rows(path, "SELECT count(*), max(t) FROM pulls") == [(100, 100)]
     assert len({at for (at,) in rows(path, "SELECT at FROM pulls WHERE t <= 21")}) > 1
-    assert rows(path, "SELECT count(*) FROM events WHERE kind = 'Began'") == [(2,)]
+    assert rows(path, "SELECT count(*) FROM events WHERE kind = 'ProcessStarted'") == [(2,)]
     assert not Path(f"{path}.rewritten").exists()
 
 

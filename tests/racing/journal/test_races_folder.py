@@ -59,7 +59,7 @@ def test_bad_files_do_not_keep_the_others_from_being_listed(tmp_path):
         run(tmp_path / f"{name}.db")
     whole = (tmp_path / "cut-off.db").read_bytes()
     (tmp_path / "cut-off.db").write_bytes(whole[:5000])
-    change(tmp_path / "rows.db", "UPDATE events SET data = 'no json' WHERE kind = 'Decided'")
+    change(tmp_path / "rows.db", "UPDATE events SET data = 'no json' WHERE kind = 'RaceFinished'")
     change(tmp_path / "newer.db", "PRAGMA user_version = 99")
     change(tmp_path / "nothing.db", "DELETE FROM events")
     change(tmp_path / "other.db", "CREATE TABLE trials (id)")

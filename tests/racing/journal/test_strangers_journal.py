@@ -109,8 +109,8 @@ def test_no_value_in_a_journal_breaks_the_list_of_its_folder(good, tmp_path_fact
     [
         (events.Created, "settings", "budget"),
         (events.Created, "settings", "seconds"),
-        (events.Decided, "summary", "name"),
-        (events.Decided, "summary", "score"),
+        (events.RaceFinished, "summary", "name"),
+        (events.RaceFinished, "summary", "score"),
     ],
 )
 def test_what_a_list_shows_has_its_type_or_the_journal_is_listed_as_damaged(
@@ -171,7 +171,7 @@ def prepared(tmp_path, runner, store):
             (place / LEARNER).write_bytes(pickle.dumps(Evil(tmp_path / "mark")))
             digest, size = digest_of(place)
             event = replace(event, digest=digest, size=size)
-        if not isinstance(event, events.Decided | events.Ended):
+        if not isinstance(event, events.RaceFinished | events.ProcessClosed):
             entries.append(entry._replace(event=event, number=len(entries) + 1))
     (tmp_path / "mail").mkdir()
     written(tmp_path / "mail" / "sent.db", entries)

@@ -187,8 +187,8 @@ def _glance(log: SqliteLog) -> Glance:
         raise ValueError("it does not begin with a race")
     joined = _events_of(log, events.Joined)
     learners = (*created.names, *(event.name for event in joined))
-    number, decided = _latest(log, events.Decided) or (0, None)
-    _, began = _latest(log, events.Began) or (0, None)
+    number, decided = _latest(log, events.RaceFinished) or (0, None)
+    _, began = _latest(log, events.ProcessStarted) or (0, None)
     scores = "SELECT count(*) FROM events WHERE kind = ? AND id > ?"
     (since,), (pulls,) = (log.query(scores, schema.SCORE, first) for first in (number, 0))
     left = _events_of(log, events.LearnerLeft)

@@ -70,11 +70,12 @@ CREATE VIEW checkpoints AS SELECT arm, json_extract(data, '$.n') AS n,
     max(id) AS id FROM events WHERE kind = 'Saved' GROUP BY arm;
 CREATE VIEW processes AS SELECT id, json_extract(data, '$.process') AS process,
     json_extract(data, '$.versions') AS versions, at AS began,
-    CASE next WHEN 'Ended' THEN until END AS ended
+    CASE next WHEN 'ProcessClosed' THEN until END AS ended
     FROM (SELECT *, lead(kind) OVER (ORDER BY id) AS next, lead(at) OVER (ORDER BY id) AS until
-        FROM events WHERE kind IN ('Began', 'Ended')) WHERE kind = 'Began';
+        FROM events WHERE kind IN ('ProcessStarted', 'ProcessClosed'))
+    WHERE kind = 'ProcessStarted';
 CREATE VIEW verdict AS SELECT key, value FROM json_each((SELECT json_extract(data, '$.summary')
-    FROM events WHERE kind = 'Decided' ORDER BY id DESC LIMIT 1));
+    FROM events WHERE kind = 'RaceFinished' ORDER BY id DESC LIMIT 1));
 """
 
 SCORE = ScoreReported.__name__
