@@ -105,13 +105,13 @@ def _certified(session: Session, settings: Settings, seen: History) -> dict[str,
     names = [quoted(name) for name in session.names]
     if proof is None:
         text = "there is no proof: no learner has the three pulls that a noise estimate needs"
-        return {"certificate": text, "missing": text}
+        return {"certificate": text, "uncertified_because": text}
     least, most = settings.score_bounds
     for score in (seen.scores.min(), seen.scores.max()):
         if not least <= score <= most:
             limits = f"score_range=({least}, {most})"
             text = f"there is no proof: the score {score:.6g} is outside {limits}"
-            return {"certificate": text, "missing": text}
+            return {"certificate": text, "uncertified_because": text}
     bounds = [float(seen.sign) * limit for limit in (least, most)]
     rewards = seen.sign * seen.scores
     low, high = float(rewards.min()), float(rewards.max())
@@ -136,7 +136,7 @@ def _certified(session: Session, settings: Settings, seen: History) -> dict[str,
         },
         "certified": certified,
         "certificate": f"{finding}. {numbers}" if numbers else finding,
-        "missing": "" if certified else finding,
+        "uncertified_because": "" if certified else finding,
     }
 
 

@@ -121,7 +121,7 @@ class Verdict:
         Whether it is proved best at the horizon, under the stated assumptions.
     certificate : str
         What is certified, or what is missing, and on what conditions.
-    missing : str
+    uncertified_because : str
         What is missing for a certificate; empty if the winner is certified.
     half_time : str | None
         Learner that led when half of the pulls were spent.
@@ -169,7 +169,7 @@ class Verdict:
     reason: str
     certified: bool = False
     certificate: str = ""
-    missing: str = ""
+    uncertified_because: str = ""
     half_time: str | None = None
     hindsight: tuple[Hindsight, ...] = ()
     findings: tuple[Finding, ...] = ()
