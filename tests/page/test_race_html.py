@@ -122,12 +122,37 @@ def test_plain_data_are_enough_for_a_page():
     html = race_html(plain_page())
     for words in (
         "Leading: a", "It runs.", "0.7 to ∞", 'class="why bad"', "A &lt;warning&gt;.",
-        "best 1 learner to 9 pulls", ">best 2 to 6", "pull 2</span> b fell", "3 of 50 pulls, 1",
-        "Earlier forecasts were 50 % right about the change up to pull 3, so 50 % of these",
+        "best 1 learner to 9 pulls", ">best 2 continue to 6", "pull 2</span> b fell", "3 of 50 pulls, 1",
+        "Earlier forecasts were 50 % right about the change up to pull 3, so 50 % of a forecast gain counts.",
         "7 of its own training steps",
     ):  # fmt: skip
         assert words in html, words
     assert html.count('class="ring c0') == 1 and html.count('class="fan') == 1
+
+
+@pytest.mark.parametrize(
+    "now, then, said",
+    [
+        (0.0, 0.0, "were 0 % right about the change up to pull 30, so no forecast counts."),
+        (
+            0.0,
+            1.0,
+            "so no forecast counts; learners that left earlier keep the trust of that time",
+        ),
+        (0.5, 1.0, "so 50 % of a forecast gain counts; learners that left earlier keep the trust"),
+    ],
+)
+def test_the_note_says_whose_forecasts_the_latest_trust_is_about(now, then, said):
+    page = plain_page()
+    leader, other = page.learners
+    latest = replace(leader, forecast=leader.forecast._replace(trust=now, tested=30))
+    dropped = replace(other, forecast=leader.forecast._replace(trust=then, tested=8))
+    assert said in race_html(replace(page, learners=[latest, dropped]))
+
+
+def test_a_race_of_no_time_did_not_take_0_seconds():
+    html = race_html(replace(plain_page(), state="finished", seconds=0.2))
+    assert "took less than 1 s" in html and "took 0 s" not in html
 
 
 def plain_page():
@@ -182,7 +207,7 @@ def test_of_many_learners_the_top_ones_are_colored_and_labeled(count, colored):
 def test_the_horizon_and_forecasts_are_in_the_picture():
     page = replace(plain_page(), horizon=12, levels=())
     drawn = RaceDrawing(page)
-    assert drawn.view.longest == 12 and ">horizon 12</text>" in drawn.marks()["ends"]
+    assert drawn.view.longest == 12 and ">compared at pull 12</text>" in drawn.marks()["ends"]
     end = drawn.view.place(Point(12, 1.0))  # the estimate, at the horizon
     assert f"L{end}" in drawn.marks()["fans"] and 'class="area"' in drawn.marks()["fans"]
     dropped = replace(page, learners=[replace(page.learners[0], state="dropped")])
@@ -191,7 +216,7 @@ def test_the_horizon_and_forecasts_are_in_the_picture():
     assert f"M{drawn.view.place(Point(3, 0.8))}L" in fans  # from the forecast's level
     assert "Shaded" in drawn.note() and "Shaded" not in RaceDrawing(dropped).note()
     far = RaceDrawing(replace(page, horizon=1000))
-    assert far.view.longest == 12 and "horizon 1,000 →" in far.marks()["ends"]
+    assert far.view.longest == 12 and "compared at pull 1,000 →" in far.marks()["ends"]
 
 
 def test_a_bar_is_drawn_only_where_something_is_known():
@@ -220,7 +245,7 @@ def test_names_above_the_plot_do_not_overlap_and_stay_inside():
     drawn = RaceDrawing(replace(plain_page(), levels=levels, horizon=12))
     ends = drawn.marks()["ends"]
     texts = re.findall(r'<text x="([\d.]+)%" y="0" class="([^"]*)"[^>]*>([^<]*)<', ends)
-    assert len(texts) > 4 and texts[0][2] == "horizon 12"
+    assert len(texts) > 4 and texts[0][2] == "compared at pull 12"
     spans = []
     for x, css, text in texts:
         if "off" not in css:

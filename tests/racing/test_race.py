@@ -117,11 +117,13 @@ def test_the_title_of_a_plot_fits_its_figure(pyplot):
 
 def test_the_axis_of_a_plot_names_only_what_is_drawn(pyplot):
     flat = quiet({"a": partial(repeat, 1), "b": partial(repeat, 2)}, 40)
-    assert flat.plot().axes[0].get_xlabel() == "pulls"
+    assert flat.plot().axes[0].get_xlabel() == "pulls of each learner"
     rising = quiet(FIVE, 400)
-    assert "dotted: " in rising.plot().axes[0].get_xlabel()
+    assert "dashed: " in rising.plot().axes[0].get_xlabel()
     shares = quiet(FIVE, trainings=2, full_steps=40)
-    assert "are a full training" in shares.plot().axes[0].get_xlabel()
+    axes = shares.plot().axes[0]
+    assert "are a full training" in axes.get_xlabel()
+    assert all(pull == round(pull) for pull in axes.get_xticks())
 
 
 class Exits(Counter):

@@ -88,6 +88,8 @@ def test_halving_stops_where_the_record_does():
     found = replayed(halving, 16, [1] * 9, [2, 2, 2], [0] * 2, [0] * 2)
     assert found.pick == "b" and found.pulls < 16  # T = 8: 1 each, then 2 more for a and b
     assert "as far as curves were recorded" in found.sentence
+    long = replayed(halving, 4000, [1] * 2250, [2] * 750, [0] * 500, [0] * 500)
+    assert " with 2,000 pulls of 4,000 (as far as curves were recorded)" in long.sentence
     assert replayed(halving, 40, [1], [1], [1], []).pick is None  # it needs more
 
 

@@ -153,6 +153,18 @@ def test_the_list_says_how_every_race_stands(tmp_path, cut):
     assert over[:3] == ["finished", "2", "&lt;i&gt;"] and over[3] == f"{verdict.score:.4g}"
 
 
+def test_the_list_says_once_how_much_time_is_left(path):
+    seen = []
+
+    def look(event, view):
+        if isinstance(event, ScoreReported) and view.spent == 40:
+            html = RaceFolder(path.parent).list_html()
+            seen.append(re.findall(r"<td[^>]*>([^<]*)</td>", html)[5])
+
+    run(path, callbacks=[look])
+    assert len(seen) == 1 and re.fullmatch(r"about .* s", seen[0])
+
+
 def test_races_are_compared_by_their_best_learners(tmp_path):
     run(tmp_path / "small.db", 300), run(tmp_path / "large.db", 600, seed=1)
     html = RaceFolder(tmp_path).compare_html(["small.db", "large.db", "none.db"])

@@ -222,11 +222,11 @@ def _paces(shown: Sequence[LearnerView]) -> str:
 def _uprights(page: RacePage, view: View) -> Iterable[str]:
     """Draw vertical lines with texts above the plot: the horizon, and phases to come."""
     far = page.horizon > view.longest
-    horizon = f"horizon {page.horizon:,}"
+    horizon = f"compared at pull {page.horizon:,}"
     ahead = [(pulls, k) for k, pulls in page.levels if pulls <= view.longest]
     step = ceil(len(ahead) / LEVELS) or 1
     texts = [(page.horizon, f"{horizon} →" if far else horizon, "horizon")]
-    texts += [(pulls, f"best {k} to {pulls:,}", "level") for pulls, k in ahead[::-step]]
+    texts += [(pulls, f"best {k} continue to {pulls:,}", "level") for pulls, k in ahead[::-step]]
     free = inf  # up to where the row of texts is free, as a share of the width
     for pulls, text, kind in texts:
         share, wide = min(1.0, pulls / view.longest), LETTER * len(text)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 # For readers who are color-blind (after Okabe and Ito); text in them has 4.5 to 1 on white.
 COLORS = ("#0072B2", "#BF5400", "#008560", "#B04F84", "#946F00", "#1F7A8C", "#000000", "#7A5C3E",
-          "#8250A8", "#6E6B00", "#C01C28", "#55607A")  # fmt: skip
+          "#8250A8", "#1B1464", "#C01C28", "#55607A")  # fmt: skip
 GRAY = "0.55"  # 3.4 to 1
 TEXT = 9  # points: the smallest text
 LINE = 1.25  # distance of two labels, in heights of their text

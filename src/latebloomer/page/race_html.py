@@ -160,8 +160,6 @@ class RaceDrawing:
         low, high = self.view.low, self.view.high
         fans = curve_chart.draw_fans(page, self.view, self.looks)
         scores = [point.score for curve in page.curves.values() for point in curve.smoothed()]
-        tests = [(made.tested, made.trust) for one in page.learners if (made := one.forecast)]
-        tested, trust = max(tests, default=(0, 0.0), key=lambda test: test[0])
         texts = {
             f"Score ({better} is better) by pulls of each learner, smoothed. A cross "
             "marks a drop or failure; a dot marks the latest pull.": 1,
@@ -174,10 +172,24 @@ class RaceDrawing:
                 scores and not low <= min(scores) <= max(scores) <= high
             ),
             f"The {gray:,} learners that are ranked lower are gray.": gray,
-            f"Earlier forecasts were {100 * trust:.0f} % right about the change up to pull "
-            f"{tested:,}, so {100 * trust:.0f} % of these count.": tests,
+            self.trust(): 1,
         }
-        return escape(" ".join(text for text, is_so in texts.items() if is_so)) + BESIDE
+        return escape(" ".join(text for text, is_so in texts.items() if text and is_so)) + BESIDE
+
+    def trust(self) -> str:
+        """Return how far forecasts are trusted by the latest test; empty without a forecast."""
+        tests = [(made.tested, made.trust) for one in self.page.learners if (made := one.forecast)]
+        if not tests:
+            return ""
+        tested, trust = max(tests, key=lambda test: test[0])
+        share = f"{100 * trust:.0f} %"
+        counts = f"{share} of a forecast gain counts" if trust else "no forecast counts"
+        others = any(abs(other - trust) >= 0.005 for _, other in tests)
+        kept = "; learners that left earlier keep the trust of that time" if others else ""
+        return (
+            f"Earlier forecasts were {share} right about the change up to pull {tested:,}, so "
+            f"{counts}{kept}."
+        )
 
     # --- the table ---
 
@@ -262,7 +274,7 @@ def _when(page: RacePage) -> str:
     parts = ["latebloomer race", f"{len(page.learners):,} learners"]
     if page.started is not None:
         parts.append(strftime("%Y-%m-%d %H:%M", localtime(page.started)))
-    lasted = span_of_time(page.seconds)
+    lasted = span_of_time(page.seconds) if page.seconds >= 1 else "less than 1 s"
     words = {RUNNING: f"running, {lasted} so far", FINISHED: f"took {lasted}"}
     return " · ".join([*parts, words.get(page.state, f"{page.state} after {lasted}")])
 

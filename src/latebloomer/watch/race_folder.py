@@ -107,7 +107,7 @@ def _line(race: races_folder.ListedRace, page: RacePage | None) -> str:
     budget = race.budget if page is None else page.budget
     share = f" ({100 * race.pulls / budget:.0f} %)" if budget else ""
     started = None if page is None else page.started
-    left = page.time_left if page and race.state == RUNNING else ""
+    left = page.time_left.removesuffix(" left") if page and race.state == RUNNING else ""
     cells = (
         (race.state, race.state, COLORS.get(race.state, "bad")),
         (f"{len(race.learners):,}", len(race.learners), "num"),

@@ -156,7 +156,7 @@ def _largest(
             if pulls > budget:
                 continue
             nearly = pulls >= NEARLY * budget
-            short = "" if nearly else f" of {budget} (as far as curves were recorded)"
-            text = f"{rule} with {pulls} pulls{short}{each.format(size)} would have kept "
+            short = "" if nearly else f" of {budget:,} (as far as curves were recorded)"
+            text = f"{rule} with {pulls:,} pulls{short}{each.format(size)} would have kept "
             return Hindsight(rule, names[pick], pulls, text + quoted(names[pick]))
     return Hindsight(rule, None, 0, f"{rule}: unknown, because it needs more than was recorded")

@@ -41,7 +41,7 @@ def plot(verdict: Verdict, kind: str, ax: Any = None) -> Figure:
 
 
 def _plot_curves(verdict: Verdict, learners: list[LearnerView], colors: Colors, ax: Axes) -> None:
-    curves, ends, dotted = curves_of(verdict), [], False
+    curves, ends, forecast = curves_of(verdict), [], False
     for place, one in reversed(list(enumerate(learners))):
         points = curves[one.arm].raw()
         if not points:
@@ -60,17 +60,19 @@ def _plot_curves(verdict: Verdict, learners: list[LearnerView], colors: Colors, 
         )
         tip, made = scores[-1], fan_of(one)
         if made is not None and one.arm in colors:
-            tip, (begin, level), dotted = one.estimate, forecast_start(one, made), True
-            ax.plot([begin, made.at], [level, tip], ":", color=color, linewidth=1.3)
+            tip, (begin, level), forecast = one.estimate, forecast_start(one, made), True
+            ax.plot([begin, made.at], [level, tip], "--", color=color, linewidth=1.3)
         if one.arm in colors:
             ends.append((tip, shortened(one.name, 28), color))
     reach = max(made.at if (made := fan_of(one)) else one.pulls for one in learners)
     ax.axvline(verdict.horizon, color="0.4", linewidth=0.9, zorder=0)
     full = verdict.settings.get("pulls_per_training")
     about = [f"{full} are a full training"] if full else []
-    about += ["dotted: the part of the forecast that counts"] if dotted else []
-    title = f"pulls ({'; '.join(about)})" if about else "pulls"
+    about += ["dashed: the part of the forecast that counts"] if forecast else []
+    title = "pulls of each learner" + (f" ({'; '.join(about)})" if about else "")
     ax.set(xlabel=title, ylabel="score", xlim=(0, reach))
+    ax.xaxis.get_major_locator().set_params(integer=True)
+    ax.xaxis.set_major_formatter("{x:,.0f}")
     ax.grid(True, axis="y", color="0.92", linewidth=0.6)
     label_ends(ax, ends)
 
