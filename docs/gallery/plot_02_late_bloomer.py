@@ -37,6 +37,7 @@ for axes, (policy, verdict) in zip(panels, kept.items(), strict=True):
         n = verdict.pulls[name]
         (line,) = axes.plot(curve, ":", lw=0.8)
         axes.plot(curve[:n], color=line.get_color(), lw=2, label=name)
-    axes.set(title=f"{policy} keeps {verdict.name}", xlabel="pulls")
+    axes.set(title=f"{policy} keeps {verdict.name}", xlabel="pulls of each learner")
+panels[0].set_ylabel("score")
 panels[-1].legend(frameon=False, fontsize=8)
 plt.show()

@@ -34,7 +34,8 @@ print(verdict.reason)
 for arm, name in enumerate(learners):
     points = [(spent, score) for spent, pulled, score in standings if pulled == arm]
     plt.plot(*zip(*points, strict=True), label=name)
-plt.axhline(0.75, color="gray", ls=":")
+plt.axhline(0.75, color="0.4", ls=":")
+plt.text(0, 0.74, "good enough", color="0.4", va="top")
 plt.xlabel("pulls of the race")
 plt.ylabel("score")
 plt.legend(frameon=False)

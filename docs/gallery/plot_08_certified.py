@@ -3,8 +3,8 @@ Stop when the winner is certified
 =================================
 
 The certificate has an interval for every learner's score at the horizon. The intervals hold
-together with 95 % probability if curves rise and are concave. ``stop="certified"`` ends the race
-when the winner's interval is above all others.
+together with 95 % probability if curves rise and are concave, and ``score_range`` limits them.
+``stop="certified"`` ends the race when the winner's interval is above all others.
 """
 
 import matplotlib.pyplot as plt
@@ -23,7 +23,9 @@ def noisy(best, slow):
 
 
 learners = {"good": noisy(0.9, 4), "fair": noisy(0.7, 4), "poor": noisy(0.5, 4)}
-verdict = race(learners, budget=1500, horizon=500, stop="certified", journal=None, progress=False)
+verdict = race(
+    learners, 1500, horizon=500, score_range=(0, 1), stop="certified", journal=None, progress=False
+)
 print(verdict.reason)
 print(verdict.unspent, "pulls were not needed")
 
@@ -34,6 +36,7 @@ for place, row in enumerate(verdict.learners):
     plt.plot([low, high], [place, place], lw=6, solid_capstyle="butt")
     plt.text(high, place, f"  {row.name}", va="center")
 plt.yticks([])
-plt.xlabel("score at the horizon, 95 % together")
+plt.gca().invert_yaxis()  # the winner is at the top
+plt.xlabel("score at the horizon (intervals hold together, 95 %)")
 plt.xlim(0, 1.2)
 plt.show()

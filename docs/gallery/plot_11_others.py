@@ -39,6 +39,8 @@ looks = product(("-", "--"), COLORS)
 for (player, row), (dashes, color) in zip(losses.items(), looks, strict=False):
     width = 3 if player.startswith("late") else 1.2
     plt.plot(BUDGETS["pulls"], row, dashes, marker="o", color=color, lw=width, label=player)
+plt.xscale("log", base=2)
+plt.xticks(BUDGETS["pulls"], BUDGETS["pulls"])
 plt.xlabel("budget, in full trainings")
 plt.ylabel("rank loss (0 is best)")
 plt.legend(fontsize=7, frameon=False, loc="center left", bbox_to_anchor=(1, 0.5))

@@ -71,7 +71,7 @@ def _plot_curves(verdict: Verdict, learners: list[LearnerView], colors: Colors, 
     about += ["dashed: the part of the forecast that counts"] if forecast else []
     title = "pulls of each learner" + (f" ({'; '.join(about)})" if about else "")
     ax.set(xlabel=title, ylabel="score", xlim=(0, reach))
-    ax.xaxis.get_major_locator().set_params(integer=True)
+    ax.locator_params(axis="x", integer=True)
     ax.xaxis.set_major_formatter("{x:,.0f}")
     ax.grid(True, axis="y", color="0.92", linewidth=0.6)
     label_ends(ax, ends)
