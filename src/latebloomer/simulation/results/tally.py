@@ -146,8 +146,8 @@ class Tally:
         reached = self.means.table[recommended, np.maximum(n, 1) - 1]
         self._regrets.add((self._best - reached) * 2.0**-self.unit)
         if self.means.best_totals is not None:
-            earned = self._totals[np.arange(self.means.arms), pulls].sum(axis=2)
-            missed = self.means.best_totals[pulls.sum(axis=2)] - earned
+            spent, earned = self._spent_and_earned(pulls)
+            missed = self.means.best_totals.take(spent) - earned
             scale = self.unit + self.experiment.budget.bit_length()
             self._learning.add(missed * 2.0**-scale)
         wrong = self._wrong[recommended].astype(np.int64)
@@ -156,6 +156,17 @@ class Tally:
             self._recommendations[i] += np.bincount(arms, minlength=self.means.arms)
             for counter, column in zip(self._pulls[i], by_run.T, strict=True):
                 counter.update(histogram(column))
+
+    def _spent_and_earned(self, pulls: AnyInts) -> tuple[AnyInts, Floats]:
+        """Return pulls and the sum of their means by (policy, run).
+
+        Arm by arm: sums over the last axis of an array with few arms take three times as long.
+        """
+        spent, earned = np.zeros(pulls.shape[:2], np.int64), np.zeros(pulls.shape[:2])
+        for arm, total in enumerate(self._totals):
+            spent += pulls[:, :, arm]
+            earned += total.take(pulls[:, :, arm])
+        return spent, earned
 
 
 class Moments:
@@ -168,7 +179,7 @@ class Moments:
     def add(self, values: Floats) -> None:
         """Add numbers by (policy, run), each rounded."""
         units = np.rint(values).astype(np.int64)
-        high, low = units // HALF, units % HALF
+        high, low = units >> BITS // 2, units & HALF - 1  # quotient and remainder of HALF
         mixed = high @ low.T
         self.sums += units.sum(axis=1).astype(object)
         self.products += (high @ high.T).astype(object) * HALF**2
