@@ -5,7 +5,7 @@ import copy
 import numpy as np
 import pytest
 
-from latebloomer import check_learner, race
+from latebloomer import LocalRunner, check_learner, race
 from latebloomer.errors import AllFailed, LearnerError, SettingError
 from latebloomer.integrations.torch import TorchLearner
 from tests.helpers.libraries import is_exact, library, refuses, two_classes
@@ -384,6 +384,33 @@ def test_learners_that_train_the_same_weights_fail_and_say_why():
         parameter.requires_grad_(False)  # a frozen part may be shared
     backbone.eval()
     race({"slow": tuned(1e-5), "quick": tuned(0.01)}, 12, journal=None, progress=False)
+
+
+def test_a_learner_that_begins_with_weights_of_another_fails_at_its_first_pull():
+    shared = net()
+
+    def tuned(rate):
+        optimizer = torch.optim.SGD(shared.parameters(), rate)
+        return lambda: TorchLearner(shared, optimizer, loader(), LOSS, loss_of, maximize=False)
+
+    learners = {"first": tuned(0.01), "second": tuned(0.1)}
+    with pytest.raises(AllFailed, match=r"second: pull 1 failed twice: .* by another learner"):
+        race(learners, 2, policy="rr", journal=None, progress=False)
+
+
+def test_a_learner_of_a_later_race_may_train_on_what_won_before():
+    first = learner()
+    runner = LocalRunner()
+
+    def race_of(one):
+        return race({"one": one, "other": lambda: learner()}, 4, policy="rr", journal=None,
+                    progress=False, runner=runner)  # fmt: skip
+
+    assert race_of(first).pulls["one"] == 2
+    optimizer = torch.optim.SGD(first.model.parameters(), 0.01)
+    second = TorchLearner(first.model, optimizer, loader(), LOSS, loss_of, maximize=False)
+    assert race({"other": lambda: learner(), "one": second}, 4, policy="rr", journal=None,
+                progress=False, runner=runner).pulls["one"] == 2  # fmt: skip
 
 
 def test_learners_that_share_an_optimizer_fail_and_say_why():

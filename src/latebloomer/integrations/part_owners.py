@@ -3,24 +3,33 @@
 import weakref
 from collections.abc import Iterable
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from latebloomer.errors import LearnerError
+from latebloomer.racing.runners.process_state import CalledLearner, called_learner
 
-SHARED = "shared"  # in place of an owner, once two learners have trained a part in turn
-_owners: dict[int, tuple[Any, object]] = {}  # by id of a part: a weak reference to it, its owner
+
+class Owner(NamedTuple):
+    """The learner that trained a part last."""
+
+    learner: object  # None once two learners have trained the part in turn
+    called: CalledLearner | None  # as which learner of a race it did; None: outside races
+
+
+SHARED = Owner(None, None)
+_owners: dict[int, tuple[Any, Owner]] = {}  # by id of a part: a weak reference to it, its owner
 
 
 class TrainedParts:
     """Claims weights and optimizers at each pull of one learner.
 
-    A learner may continue to train what another learner has trained before, as in a second race.
-    If the other learner trains it again, their scores mean nothing, and both fail. Weights that
-    need no gradient may be shared.
+    A learner may continue to train what a learner of an earlier race has trained. Two learners of
+    one race may not, and if the earlier learner trains a part again, the scores of both mean
+    nothing: both fail. Weights that need no gradient may be shared.
     """
 
     def __init__(self) -> None:
-        self._owner = object()
+        self._learner = object()
         self._mine: set[int] = set()  # ids of the parts that this learner has trained
 
     def __reduce__(self) -> tuple[type["TrainedParts"], tuple[()]]:
@@ -28,30 +37,39 @@ class TrainedParts:
 
     def claim(self, parts: Iterable[Any]) -> None:
         """Note that this learner trains the parts now; raise an error if it shares one."""
-        parts = list(parts)
+        parts, now = list(parts), Owner(self._learner, called_learner())
         for part in parts:
-            _, owner = _owners.get(id(part), (None, self._owner))
-            if owner is SHARED or (owner is not self._owner and id(part) in self._mine):
+            _, owner = _owners.get(id(part), (None, now))
+            if owner.learner is not self._learner and (
+                owner is SHARED or id(part) in self._mine or _in_one_race(owner, now)
+            ):
                 self._note(parts, SHARED)
                 raise LearnerError(
                     "its model or optimizer is trained by another learner of this process too, so "
                     "its scores mean nothing: build both inside the function that builds the "
                     "learner, such as copy.deepcopy(pretrained)"
                 )
-        self._note(parts, self._owner)
+        self._note(parts, now)
 
     def restored(self, parts: Iterable[Any]) -> None:
         """Note that the parts have this learner's state again, after a restore."""
-        self._note(parts, self._owner)
+        self._note(parts, Owner(self._learner, called_learner()))
 
-    def _note(self, parts: Iterable[Any], owner: object) -> None:
+    def _note(self, parts: Iterable[Any], owner: Owner) -> None:
         for part in parts:
             self._mine.add(id(part))
             known = _owners.get(id(part))
             if known is None:
                 _owners[id(part)] = weakref.ref(part, partial(_forget, id(part))), owner
-            elif known[1] is not owner:
+            elif known[1] != owner:
                 _owners[id(part)] = known[0], owner
+
+
+def _in_one_race(one: Owner, other: Owner) -> bool:
+    """Return whether these are two learners of one race; a learner may be built again."""
+    if one.called is None or other.called is None:
+        return False
+    return one.called.race is other.called.race and one.called.arm != other.called.arm
 
 
 def _forget(number: int, _: object) -> None:

@@ -235,6 +235,50 @@ def test_races_in_several_threads_are_those_of_one(timeout):
     assert in_threads(4, scores) == [scores()] * 4
 
 
+class OtherRaceAfterPull:
+    """Lets another race in a thread call its learners as soon as it can, after each pull."""
+
+    def __init__(self):
+        self.others = []
+
+    def pull(self):
+        return random.gauss(0, 1) + np.random.randn()
+
+    @property
+    def score_details(self):
+        called = threading.Event()
+        other = threading.Thread(target=race_that_notes, args=(called,))
+        other.start()
+        self.others.append(other)
+        called.wait(0.02)  # it is called later: this race has the turn until the pull is counted
+        return {}
+
+
+def race_that_notes(called):
+    def scores():
+        called.set()
+        yield random.random()
+
+    race({"one": scores, "other": scores}, 2, policy="rr", journal=None, progress=False)
+
+
+def test_no_other_thread_calls_learners_before_a_pull_is_counted():
+    def noted():
+        learner = OtherRaceAfterPull()
+        learners = {"disturbs": learner, "other": noisy(random.random, False)}
+        verdict = race(learners, 8, policy="rr", journal=None, progress=False)
+        for other in learner.others:
+            other.join()
+        return verdict.curve("disturbs")
+
+    class Calm(OtherRaceAfterPull):
+        score_details = None
+
+    calm = race({"disturbs": Calm(), "other": noisy(random.random, False)}, 8, policy="rr",
+                journal=None, progress=False)  # fmt: skip
+    assert noted() == calm.curve("disturbs")
+
+
 @pytest.mark.parametrize("timeout", [None, 60])
 def test_a_learner_may_run_a_race_of_its_own(timeout):
     """As a search does that is a learner; also in the thread that watches its time."""

@@ -37,6 +37,7 @@ from latebloomer.racing.runners.native_threads import NativeThreads
 from latebloomer.racing.runners.packing import PackedLearners, dumps, unpack
 from latebloomer.racing.runners.process_state import OwnStates, read_numbers, save_with_numbers
 from latebloomer.racing.runners.runner import HandedOver, Report
+from latebloomer.racing.runners.turns import TURNS
 from latebloomer.session import events
 from latebloomer.session.events import LOST, PullFailed, Saved, SaveFailed, ScoreReported
 from latebloomer.theory.leads import sign_sums
@@ -152,6 +153,9 @@ class LearnerHost(Host):
         """Answer that the process is running."""
 
     def prepare(self, at: Restorable) -> Ready | PullFailed:
+        return TURNS.during(partial(self._prepare, at))
+
+    def _prepare(self, at: Restorable) -> Ready | PullFailed:
         try:
             if isinstance(self._given, PackedLearners):
                 self._given = unpack(self._given)[self.arm]  # the others are not needed here
@@ -172,6 +176,10 @@ class LearnerHost(Host):
             return learner.pull()
 
     def pull(self) -> PullReport:
+        # Until the pull is counted: the learner's random numbers are kept by its arm and pulls.
+        return TURNS.during(self._pull)
+
+    def _pull(self) -> PullReport:
         self._threads.limit()
         began = perf_counter()
         try:

@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -39,6 +39,19 @@ class Owner(Protocol):
     seed: int
 
 
+class CalledLearner(NamedTuple):
+    """The learner of a race whose code runs now."""
+
+    race: object  # the same one for all learners of a race in this process
+    arm: int
+
+
+def called_learner() -> CalledLearner | None:
+    """Return the learner whose code runs now; None if this code is not called by a race."""
+    states = TURNS.calls[-1] if TURNS.calls else None
+    return states.called_learner() if isinstance(states, OwnStates) else None
+
+
 class OwnStates:
     """Gives each learner of a race its own global state of this process.
 
@@ -60,6 +73,12 @@ class OwnStates:
         self._modes_thread = 0  # PyTorch's modes belong to a thread
         self._streams: MutableMapping[Owner, Streams] = WeakKeyDictionary()
         self._around: OwnStates | None = None  # of the race that this one runs inside of
+        self._race = object()  # another one for the next race of the same runner
+
+    def called_learner(self) -> CalledLearner | None:
+        """Return the learner that is called now; None in a callback."""
+        owner = self._numbers.owner
+        return None if owner is None else CalledLearner(self._race, owner.arm)
 
     @contextmanager
     def calling(self, owner: Owner) -> Iterator[None]:
@@ -104,7 +123,7 @@ class OwnStates:
             self._put_aside()
             for one in (self._numbers, self._modes, self._libraries):
                 one.forget()
-            _latest = self._around
+            _latest, self._race = self._around, object()
         finally:
             # A second Ctrl-C may have come between taking the turn and the call.
             if taken or not (self._around or TURNS.lent):

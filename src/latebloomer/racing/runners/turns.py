@@ -7,8 +7,9 @@ if they are in races that run in several threads.
 import os
 import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TypeVar
 
 PATIENCE = 60.0  # seconds after which a race that waits says so
 WAITING = (
@@ -16,6 +17,9 @@ WAITING = (
     'other state, so they are called one at a time. runner="isolated" trains them at the same '
     "time, and is needed if that learner itself waits for this race"
 )
+
+
+Answer = TypeVar("Answer")
 
 
 class Turns:
@@ -44,6 +48,15 @@ class Turns:
             self.holder = None
             self.calls.clear()
             self._lock.release()
+
+    def during(self, call: Callable[[], Answer]) -> Answer:
+        """Return what a call returns; no other thread gets the turn before it has ended."""
+        taken = self.take()
+        try:
+            return call()
+        finally:
+            if taken:
+                self.give()
 
     def end_call(self, taken: bool) -> None:
         """Note the end of the innermost call, unless it was abandoned; `taken` for it or not."""
