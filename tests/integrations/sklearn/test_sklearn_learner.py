@@ -233,6 +233,42 @@ def test_accuracy_is_scikit_learns_and_its_checks_are_made_once(settings, monkey
     assert len(calls) == 1 + 4  # the first pull's, and this test's own
 
 
+@pytest.mark.parametrize("scoring", [None, "roc_auc_ovr", "roc_auc", "f1_macro"])
+def test_a_linear_classifier_scores_as_scikit_learns_without_its_checks(scoring, monkeypatch):
+    target = np.array(["a", "b", "c"])[np.maximum(Y, 1) if scoring == "roc_auc" else Y]
+    data, held = (X.astype(np.float32), target), (X[::3].astype(np.float32), target[::3])
+    model = SGDClassifier(loss="log_loss", max_iter=8, tol=None)
+    settings = {"batch": None, "validation": held, "scoring": scoring, "random_state": 0}
+    learner = SklearnLearner(model, *data, **settings)
+    asked, own = [], SGDClassifier.decision_function
+    noted = wraps(own)(lambda *given: asked.append(1) or own(*given))
+    monkeypatch.setattr(SGDClassifier, "decision_function", noted)
+    scores = []
+    for _ in range(4):
+        scores.append(learner.pull(steps=2))
+        assert scoring == "roc_auc_ovr" or not asked  # probabilities are the model's own affair
+        scorer = check_scoring(learner.model, scoring=scoring)
+        assert scores[-1] == scorer(learner.model, *held)
+        asked.clear()
+    assert len(set(scores)) > 1
+
+
+def test_what_a_linear_classifier_cannot_take_is_its_own_error():
+    gap = X[::3].copy()
+    gap[0, 0] = np.nan
+    refuses(ValueError, "NaN", of_iris(SGDClassifier(), validation=(gap, Y[::3])).pull)
+
+
+def test_a_linear_classifier_with_methods_of_its_own_is_asked():
+    class Contrary(SGDClassifier):
+        def predict(self, X):
+            return self.classes_[::-1][np.searchsorted(self.classes_, super().predict(X))]
+
+    held = (X[::3], Y[::3])
+    learner = of_iris(Contrary(random_state=0), validation=held)
+    assert learner.pull() == learner.model.score(*held)
+
+
 def test_settings_are_checked_in_the_first_step_and_the_first_score_of_each_model(monkeypatch):
     seen = []
 

@@ -1,4 +1,4 @@
-"""Training by `partial_fit`, and the rule by which such an estimator stops."""
+"""Training by `partial_fit`, and the estimator's own rule to stop."""
 
 import inspect
 from collections.abc import Callable, Mapping
@@ -17,24 +17,29 @@ from latebloomer.integrations.sklearn.splits import (
 )
 from latebloomer.integrations.sklearn.training.early_stopping import Patience
 from latebloomer.integrations.sklearn.training.fold_model import FoldModel
+from latebloomer.integrations.sklearn.training.known_predictions import (
+    KnownPredictions,
+    of_linear_classifier,
+)
 from latebloomer.racing.learners.full_training import PULLS
 
-FEWEST_ROWS = 10  # of a step of an estimator that is trained by one pass
-MOST_COPIED = 64 * 2**20  # bytes of rows that one call of `partial_fit` gets
-USUAL_BATCH = 200  # rows of a net's batch with batch_size="auto", if there are so many
+FEWEST_ROWS = 10  # minimum rows in a step, for an estimator that is trained by one pass
+MOST_COPIED = 64 * 2**20  # maximum bytes of rows in one call of `partial_fit`
+USUAL_BATCH = 200  # maximum rows in a net's batch with batch_size="auto"
 
 
 class BatchModel(FoldModel):
-    """Trains by `partial_fit`, a batch of rows at a time; each epoch has a new order.
+    """Train by `partial_fit`, a batch of rows at a time; each epoch has a new order of rows.
 
-    The steps of a pull are one call, with the rows of all of them: for scikit-learn's own
-    estimators, a call takes as long as several epochs of small data. Its linear models and nets
-    would shuffle the rows of all epochs into each other, so they are told not to while they train
-    here. Other estimators may count their calls, and get one for each step.
+    All steps of a pull are one call of scikit-learn's own estimators, with the rows of all steps,
+    because on small data a call costs as much as several epochs. Its linear models and nets would
+    mix the rows of these epochs, so their shuffling is turned off for the call. Other estimators
+    may count their calls, so they get one call per step.
 
-    `fit` stops if the loss on the training rows is no better by `tol` for `n_iter_no_change`
-    epochs, `partial_fit` does not; so this rule is applied here, once for each pull: a pull of k
-    epochs must be better by k times `tol`, and is k epochs without improvement otherwise.
+    `fit` stops if the loss on the training rows has not improved by `tol` for `n_iter_no_change`
+    epochs, but `partial_fit` does not. So this class applies the rule after each pull: a pull of k
+    epochs must improve the loss by k times `tol`; otherwise it counts as k epochs without
+    improvement.
     """
 
     kept = (*FoldModel.kept, "best", "idle")
@@ -47,24 +52,25 @@ class BatchModel(FoldModel):
         self._joins_steps = joins_steps(model, params)
         if self._joins_steps:
             self._lent = unshuffled(params, self._size)
-        if params.get("class_weight") == "balanced":  # for `fit` alone
+        if params.get("class_weight") == "balanced":  # only `fit` accepts it
             classes = np.unique(self._fold.y)
             weights = compute_class_weight("balanced", classes=classes, y=self._fold.y)
             self._lent["class_weight"] = dict(zip(classes, weights, strict=True))
         takes_classes = "classes" in inspect.signature(model.partial_fit).parameters
         self._names_classes = takes_classes and self._settings.classes is not None
         patience, adaptive = params.get("n_iter_no_change"), params.get("learning_rate")
-        stops = patience is not None and adaptive != "adaptive"  # which slows down instead
+        # An adaptive rate is reduced instead.
+        stops = patience is not None and adaptive != "adaptive"
         self._tol: float | None = params.get("tol") if stops else None
-        # Nets stop after more than this many epochs, linear models after this many.
+        # Nets stop after one epoch more than this number, linear models after this number.
         self._patience = (patience or 0) + ("hidden_layer_sizes" in params)
-        if params.get("early_stopping") is True:  # by rows that `fit` would hold out
+        if params.get("early_stopping") is True:  # `fit` would hold out rows for it
             self._lent["early_stopping"] = False
             if self._settings.best_iteration is not False:
                 epoch = -(-self._rows // self._size)  # in steps
                 self.patience = Patience(self._patience * epoch, params.get("tol") or 0.0)
                 self._tol = None
-        self.best, self.idle = inf, 0  # the lowest loss, and epochs since then
+        self.best, self.idle = inf, 0  # the lowest loss, and the number of epochs since then
         self._orders = EpochOrders(self._settings.seed, self._rows)
 
     def _train(self, steps: int) -> None:
@@ -81,7 +87,7 @@ class BatchModel(FoldModel):
         self.finished = self._size == self._rows and self._converged(steps)
 
     def _steps_of_a_call(self) -> int:
-        """Return the steps whose rows one call gets: as many as may be copied, at least one."""
+        """Return the number of steps in one call: as many as may be copied, at least one."""
         if not self._joins_steps:
             return 1
         step = bytes_of(self._X) * self._size / self._rows
@@ -97,15 +103,23 @@ class BatchModel(FoldModel):
         return min(self.full_steps, int(np.max(epochs)) * -(-self._rows // self._size))
 
     def _rows_of(self, step: int, count: int) -> RowNumbers:
-        """Return the rows of some steps, from a step's number on; they may span epochs."""
+        """Return the rows of `count` steps from number `step` on; they may span epochs."""
         first, last = step * self._size, (step + count) * self._size - 1
         epochs = range(first // self._rows, last // self._rows + 1)
         orders = np.concatenate([self._orders.of(epoch) for epoch in epochs])
         start = first - epochs[0] * self._rows
         return orders[start : start + count * self._size]
 
+    def _scored(self) -> Any:
+        """Return the model, or the predictions of a linear classifier.
+
+        On a few hundred rows scikit-learn's checks take many times as long as the predictions.
+        """
+        known = of_linear_classifier(self._model, self._X_val)
+        return KnownPredictions(self._model, self._X_val, known) if known else self._model
+
     def _converged(self, epochs: int) -> bool:
-        """Return whether the estimator's own rule stops it, after some more epochs."""
+        """Return whether the estimator's own rule stops it after `epochs` more epochs."""
         if self._tol is None:
             return False
         loss = training_loss(self._model, self._X, self._fold.y)
@@ -115,10 +129,10 @@ class BatchModel(FoldModel):
 
 
 class EpochOrders:
-    """The order of rows in each epoch: one stream of random numbers, drawn as epochs need it.
+    """The order of rows in each epoch, drawn from one stream of random numbers when needed.
 
-    An order follows from the seed and the epoch's number alone, so a checkpoint needs no random
-    state. A restored model draws the orders before its own again, which is quick.
+    An order depends only on the seed and the number of the epoch, so a checkpoint needs no random
+    state. A restored model draws the orders of earlier epochs again, which is fast.
 
     >>> one, other = EpochOrders(0, 9), EpochOrders(0, 9)
     >>> [one.of(epoch)[0] for epoch in (0, 0, 1, 2)][3] == other.of(2)[0]
@@ -130,7 +144,7 @@ class EpochOrders:
         self._epoch, self._order = -1, np.empty(0, dtype=np.intp)
 
     def of(self, epoch: int) -> RowNumbers:
-        """Return the row numbers of an epoch, in its order."""
+        """Return the row numbers of an epoch in their order."""
         if self._epoch < 0 or epoch < self._epoch:
             self._stream, self._epoch = np.random.default_rng([self._seed, 2]), -1
         while self._epoch < epoch:
@@ -140,10 +154,10 @@ class EpochOrders:
 
 
 def joins_steps(model: Any, params: Mapping[str, Any]) -> bool:
-    """Return whether `partial_fit` of the rows of several steps is that of each in turn.
+    """Return whether one `partial_fit` of several steps equals one `partial_fit` per step.
 
-    It is for scikit-learn's own linear models, nets (unless their rate changes with the number of
-    calls) and naive Bayes.
+    It does for scikit-learn's own linear models, naive Bayes, and nets, unless a net's learning
+    rate changes with the number of calls.
 
     >>> from sklearn.linear_model import SGDClassifier
     >>> from sklearn.neural_network import MLPClassifier
@@ -158,7 +172,7 @@ def joins_steps(model: Any, params: Mapping[str, Any]) -> bool:
 
 
 def unshuffled(params: Mapping[str, Any], rows: int) -> dict[str, Any]:
-    """Return settings for rows that are in order already: a net's updates per step stay as many.
+    """Return settings without shuffling that keep the number of a net's updates per step.
 
     >>> unshuffled({"shuffle": True, "batch_size": "auto"}, rows=1198)
     {'shuffle': False, 'batch_size': 200}
@@ -174,10 +188,10 @@ def unshuffled(params: Mapping[str, Any], rows: int) -> dict[str, Any]:
 
 
 def batch_size(batch: int | None, rows: int, epochs: int | None) -> int:
-    """Return the rows of a step: `batch` if given, else all rows if the estimator counts epochs.
+    """Return the number of rows in a step: `batch`, or all rows if the estimator counts epochs.
 
-    An estimator that does not is trained by one pass, and a step is a hundredth of it, but at
-    least ten rows, so that most classes are in the first.
+    An estimator that does not count epochs is trained by one pass over the rows. Its step is then
+    a hundredth of the rows, and at least ten rows, so that most classes are in the first step.
 
     >>> batch_size(64, 4000, None), batch_size(None, 4000, 200), batch_size(None, 4000, None)
     (64, 4000, 40)
@@ -187,7 +201,8 @@ def batch_size(batch: int | None, rows: int, epochs: int | None) -> int:
     return min(batch, rows)
 
 
-# The losses of margins y f(x), and of residuals |y - f(x)|; e is the estimator's epsilon.
+# Losses as functions of the margin y f(x) or the residual |y - f(x)|; e is the estimator's
+# epsilon.
 CLASSIFIERS: dict[str, Callable[[Any], Any]] = {
     "hinge": lambda m: np.maximum(0, 1 - m),
     "squared_hinge": lambda m: np.maximum(0, 1 - m) ** 2,
@@ -204,8 +219,8 @@ REGRESSORS: dict[str, Callable[[Any, float], Any]] = {
 
 
 def training_loss(model: Any, X: Any, y: Any) -> float:
-    """Return the loss that an estimator trains on, without its penalty; nan if not known."""
-    own = getattr(model, "loss_", None)  # of nets: the mean over the latest epoch
+    """Return the training loss of an estimator without its penalty; nan if not known."""
+    own = getattr(model, "loss_", None)  # a net's mean loss over the latest epoch
     if own is not None:
         return float(own)
     name = getattr(model, "loss", None)

@@ -1,4 +1,4 @@
-"""A clone of an estimator that trains on the rows of one fold, and is scored on the others."""
+"""A clone of an estimator that is trained on one fold's rows and scored on held-out rows."""
 
 import warnings
 from abc import ABC, abstractmethod
@@ -24,19 +24,20 @@ from latebloomer.integrations.sklearn.training.estimators import (
     last_step,
     step_params,
 )
+from latebloomer.integrations.sklearn.training.known_predictions import KnownPredictions
 
-Scorer: TypeAlias = Callable[..., Any]  # of (estimator, X, y)
+Scorer: TypeAlias = Callable[..., Any]  # function of (estimator, X, y)
 WHY = "each pull must train on something"
 
 
 class TrainingSettings(NamedTuple):
-    """What a model's training needs next to its rows."""
+    """The settings that a model's training needs in addition to its rows."""
 
-    classes: Any  # all of them, for the first `partial_fit`; None for a regressor
-    batch: int | None  # rows of a batch, for `partial_fit`; None: by the estimator's epochs
-    step: int  # trees or iterations that a step adds, for all others
+    classes: Any  # all classes, for the first `partial_fit`; None for a regressor
+    batch: int | None  # rows in a batch, for `partial_fit`; None: one epoch
+    step: int  # trees or iterations in a step, for all other estimators
     seed: int
-    best_iteration: bool | None = None  # keep that; None: if the estimator asks to stop early
+    best_iteration: bool | None = None  # None: if it has early stopping
 
 
 def settings_for(
@@ -52,44 +53,48 @@ def settings_for(
 
 
 class Accuracy:
-    """scikit-learn's accuracy of rows with one label each.
+    """The accuracy as computed by scikit-learn, for rows with one label each.
 
-    On a few hundred rows its checks take three times as long as the prediction. The held-out rows
-    do not change, so they are checked at the first score only.
+    On a few hundred rows, scikit-learn's checks take three times as long as the prediction. The
+    held-out rows do not change, so only the first score checks them.
     """
 
     def __init__(self, scorer: Scorer) -> None:
         self._scorer = scorer
 
     def __call__(self, model: Any, X: Any, y: Any, **params: Any) -> float:
-        """Return the accuracy, after all checks."""
+        """Return the accuracy with all of scikit-learn's checks."""
         return float(self._scorer(model, X, y, **params))
 
     def of_checked_rows(self, model: Any, X: Any, y: Any) -> float:
-        """Return the same number for rows that have been checked."""
+        """Return the accuracy for rows that have already been checked."""
         return float(np.mean(model.predict(X) == y))
 
 
 class FoldModel(ABC):
-    """A clone of an estimator that trains on one fold's rows and is scored on held-out rows."""
+    """A clone of an estimator that is trained on one fold's rows and scored on held-out rows."""
 
-    full_steps = 1  # steps of a full training, by what the estimator declares
-    how: str  # what a step is
-    kept: tuple[str, ...] = ("steps", "finished")  # what training changes in addition to the model
+    full_steps = 1  # number of steps in the full training that the estimator declares
+    how: str  # text that says what a step is
+    # Attributes that training changes, in addition to the model.
+    kept: tuple[str, ...] = ("steps", "finished")
 
     def __init__(self, estimator: Any, fold: Fold, settings: TrainingSettings) -> None:
-        self._estimator, self._fold = estimator, fold  # which the models of all folds share
+        self._estimator, self._fold = estimator, fold  # shared by the models of all folds
         self._settings, self._rows = settings, row_count(fold.X)
         self._head_params, self._params = step_params(self._estimator, fold.fit_params)
-        self._scores_by_weight = True  # until the scorer refuses weights
+        self._scores_by_weight = True  # False as soon as the scorer rejects weights
         self._model: Any = None
         self._head: Any = None  # the fitted steps before the last one of a pipeline
-        self._checked: set[str] = set()  # what was called here: then settings have been checked
-        self.steps, self.finished = 0, False  # finished: by the estimator's own rule
-        self._own: dict[str, Any] = {}  # settings that the model is trained with, and keeps
-        self._lent: dict[str, Any] = {}  # settings that it has only while it trains here
-        self.patience: Patience | None = None  # if the estimator asks to stop early
-        self.best_copy: Any = None  # of the model at its best score, if it is not in the model
+        # Functions already called once, which have checked the settings.
+        self._checked: set[str] = set()
+        # Finished: True if the estimator's own rule stopped it.
+        self.steps, self.finished = 0, False
+        # Settings that the model is trained with and keeps afterwards.
+        self._own: dict[str, Any] = {}
+        self._lent: dict[str, Any] = {}  # settings that apply only during training
+        self.patience: Patience | None = None  # set if the estimator has early stopping
+        self.best_copy: Any = None  # copy of the best model, if it cannot be cut from the model
         model = last_step(self._estimator)
         self._describe(model, model.get_params(deep=False))
         keeps = self._settings.best_iteration
@@ -103,17 +108,17 @@ class FoldModel(ABC):
 
     @property
     def estimator(self) -> Any:
-        """The estimator that a clone of is trained."""
+        """The estimator whose clone is trained."""
         return self._estimator
 
     @property
     def fold(self) -> Fold:
-        """The rows to train on, and the held-out rows."""
+        """The training rows and the held-out rows."""
         return self._fold
 
     @abstractmethod
     def _describe(self, model: Any, params: dict[str, Any]) -> None:
-        """Set `how` and `full_steps` by an estimator that is not trained, and its settings."""
+        """Set `how` and `full_steps` from an untrained estimator and its settings."""
 
     @abstractmethod
     def _train(self, steps: int) -> None:
@@ -128,16 +133,17 @@ class FoldModel(ABC):
                 self._train(steps)
 
     def fit(self) -> None:
-        """Train an untrained model in full, by the estimator's own `fit`."""
+        """Train an untrained model completely by the estimator's own `fit`."""
         self._start(self._untrained())
-        with warnings.catch_warnings():  # a full training is what the estimator declares
+        # The estimator's settings define this training, converged or not.
+        with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             self._fit()
         self.steps = max(1, self._fitted_steps())
         self.finished = self.steps < self.full_steps
 
     def _fitted_steps(self) -> int:
-        """Return the steps that the estimator's own `fit` has made."""
+        """Return the number of steps that the estimator's own `fit` has done."""
         return self.full_steps
 
     def _untrained(self) -> Any:
@@ -145,7 +151,7 @@ class FoldModel(ABC):
 
     @contextmanager
     def _lent_settings(self) -> Iterator[None]:
-        """Lend the model what its training here needs; the user's values are back afterwards."""
+        """Change the model's settings during its training, and restore them afterwards."""
         model, users = self._model, {}
         for name, value in self._lent.items():
             users[name] = getattr(model, name)
@@ -157,10 +163,10 @@ class FoldModel(ABC):
                 setattr(model, name, value)
 
     def _call(self, function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
-        """Call what trains or scores; the estimator's settings are checked the first time only.
+        """Call a function that trains or scores; only its first call checks the settings.
 
-        Settings do not change, and on small data the check takes a tenth of a step. Rows are
-        checked each time.
+        The settings do not change, and on small data their check takes a tenth of a step. Rows are
+        checked at each call.
         """
         name = getattr(function, "__name__", "score")
         with config_context(skip_parameter_validation=name in self._checked or None):
@@ -174,8 +180,8 @@ class FoldModel(ABC):
     def score(self, scorer: Scorer, on_training_rows: bool = False, whole: bool = False) -> Any:
         """Return the score on the held-out rows; a dict if there are several metrics.
 
-        The last step of a pipeline is scored on rows that were transformed once; with `whole` the
-        pipeline itself is scored.
+        For a pipeline, its last step is scored on rows that were transformed once; with `whole`,
+        the whole pipeline is scored.
         """
         fold, X, X_val = self._fold, self._X, self._X_val
         model = self._model if on_training_rows or whole else self._scored()
@@ -185,20 +191,21 @@ class FoldModel(ABC):
         if on_training_rows:
             rows, params = (X, fold.y), fold.train_score_params
         params = params if self._scores_by_weight else {}
-        if isinstance(scorer, Accuracy) and "score" in self._checked and not params:
+        checked = "score" in self._checked or isinstance(model, KnownPredictions)
+        if isinstance(scorer, Accuracy) and checked and not params:
             return scorer.of_checked_rows(model, *rows)
         try:
             return self._call(scorer, model, *rows, **params)
         except TypeError:
             if not params or routing_enabled():
                 raise
-            self._scores_by_weight = False  # the scorer takes no weights
+            self._scores_by_weight = False  # the scorer accepts no weights
             return self._call(scorer, model, *rows)
 
     def predictions(self, classes: Any) -> Any:
-        """Return what the model predicts for the held-out rows; probabilities if it classifies.
+        """Return the predictions for the held-out rows; a classifier predicts probabilities.
 
-        None if it has no probabilities, or not of all `classes`.
+        The result is None if a classifier has no probabilities, or not for all `classes`.
         """
         if classes is not None and not np.array_equal(self.classes, classes):
             return None
@@ -206,7 +213,7 @@ class FoldModel(ABC):
         return None if predicted is None else np.asarray(predicted, dtype=np.float64)
 
     def predicted(self, method: str) -> Any:
-        """Return what a method of the model predicts for the held-out rows; None without it."""
+        """Return a method's predictions for the held-out rows; None without that method."""
         function = getattr(self._scored(), method, None)
         return None if function is None else np.asarray(self._call(function, self._X_val))
 
@@ -217,12 +224,12 @@ class FoldModel(ABC):
         return None if known is None else np.asarray(known)
 
     def _scored(self) -> Any:
-        """Return what predicts the held-out rows: the model, or the predictions that it has."""
+        """Return the object to score: the model, or its known predictions of held-out rows."""
         return self._model
 
     @property
     def model(self) -> Any:
-        """The trained estimator, in the form that the user gave: a pipeline if it was one."""
+        """The trained estimator; it is a pipeline if the user passed a pipeline."""
         return self._whole(self._model)
 
     def _whole(self, model: Any) -> Any:
@@ -235,38 +242,38 @@ class FoldModel(ABC):
     # --- the best iteration ---
 
     def iterations(self, steps: int) -> int:
-        """Return the estimator's own iterations in some steps."""
+        """Return the number of the estimator's own iterations in `steps` steps."""
         return steps * self._settings.step
 
     def keep(self) -> None:
-        """Keep the model as it is now: it has the best score so far."""
+        """Store the model as it is now, because it has the best score so far."""
         self.best_copy = deepcopy(self._model)
 
     def model_of(self, steps: int) -> Any:
-        """Return the trained estimator as it was when it was kept, after some steps."""
+        """Return the trained estimator as it was stored after `steps` steps."""
         return self._whole(self._cut_to(steps))
 
     def _cut_to(self, steps: int) -> Any:
-        """Return the model as it was when it was kept, after some steps."""
+        """Return the model as it was stored after `steps` steps."""
         return self.best_copy
 
     def end_at(self, steps: int) -> None:
-        """End the training with the model that was kept, after some steps."""
+        """End the training with the model that was stored after `steps` steps."""
         self._model, self.best_copy, self.finished = self._cut_to(steps), None, True
 
     def state(self) -> tuple[Any, dict[str, Any]]:
-        """Return what training has changed; the steps before the last are fitted again."""
+        """Return the state that training changes; without the steps before the last one."""
         return self._model, {name: getattr(self, name) for name in self.kept}
 
     def restore(self, model: Any, progress: Mapping[str, Any]) -> None:
-        """Restore what `state` returned."""
+        """Restore the state that `state` returned; steps before the last one are fitted again."""
         for name in self.kept:
             setattr(self, name, progress[name])
         if model is not None:
             self._start(model)
 
     def _start(self, model: Any) -> None:
-        """Fit the steps before the last on all training rows; what they make of rows is kept."""
+        """Fit the steps before the last one on all training rows; store the transformed rows."""
         self._X, self._X_val = self._fold.X, self._fold.X_val
         if has_head(self._estimator):
             heads = self._fold.heads or SharedHeads()

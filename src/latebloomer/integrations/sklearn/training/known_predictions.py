@@ -5,6 +5,9 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from sklearn.linear_model import SGDClassifier
+
+LINEAR_METHODS = ("decision_function", "predict")  # which all linear classifiers share
 
 
 class KnownPredictions:
@@ -44,3 +47,26 @@ def of_probabilities(model: Any, probabilities: Any) -> dict[str, Any]:
         probabilities = np.vstack((1 - probabilities, probabilities)).transpose()
     labels = model.classes_[np.argmax(probabilities, axis=1)]
     return {"predict_proba": probabilities, "predict": labels}
+
+
+def of_linear_classifier(model: Any, X: Any) -> dict[str, Any]:
+    """Return what scikit-learn's own linear classifier predicts for rows of finite numbers.
+
+    It is the same sum as the classifier's, with a quicker check of the rows. Empty if the model is
+    another one or has methods of its own, and for rows of another kind.
+
+    >>> model = SGDClassifier(random_state=0).fit(np.array([[0.0], [1.0]]), ["no", "yes"])
+    >>> of_linear_classifier(model, np.array([[2.0]]))["predict"]
+    array(['yes'], dtype='<U3')
+    """
+    own = all(
+        getattr(type(model), name, None) is getattr(SGDClassifier, name) for name in LINEAR_METHODS
+    )
+    plain = own and isinstance(X, np.ndarray) and X.dtype.kind == "f"
+    if not plain or not np.isfinite(X).all():
+        return {}
+    scores = X @ model.coef_.T + model.intercept_
+    if scores.shape[1] == 1:
+        scores = scores.ravel()
+    places = np.argmax(scores, axis=1) if scores.ndim > 1 else (scores > 0).astype(np.intp)
+    return {"decision_function": scores, "predict": model.classes_[places]}
