@@ -22,7 +22,7 @@ from latebloomer.racing.race_state import RaceState
 from latebloomer.racing.settings import Settings
 from latebloomer.racing.verdict.verdict_text import brief, details
 from latebloomer.session import events
-from latebloomer.session.events import PullStarted, ScoreReported
+from latebloomer.session.events import PullStarted, ScoreReported, WarningNoted
 from tests.helpers.learners import Counter, curve
 from tests.helpers.races import quiet
 
@@ -80,10 +80,18 @@ def test_a_failure_has_one_line(capfd):
     race(TWO | FAILS | {"fails once": fails_once}, 60, journal=None)
     said = [line for line in capfd.readouterr().err.splitlines() if "boom" in line]
     assert sorted(said) == [
+        '"fails once": pull 3 failed (RuntimeError: boom) and was made again',
+        '"fails too" failed: pull 2 failed twice: RuntimeError: boom',
         "fails failed: pull 2 failed twice: RuntimeError: boom",
-        "fails once: pull 3 failed (RuntimeError: boom) and was made again",
-        "fails too failed: pull 2 failed twice: RuntimeError: boom",
     ]
+
+
+def test_a_note_about_the_race_is_a_sentence_and_names_are_quoted(capfd):
+    progress, _ = show(("a", "long name"), kind=PlainLines)
+    progress.on_event(WarningNoted(None, "the machine is busy"))
+    progress.on_event(WarningNoted(1, "it has no row scores"))
+    said = capfd.readouterr().err.splitlines()
+    assert said == ["The machine is busy.", '"long name": it has no row scores']
 
 
 def test_a_long_race_says_now_and_then_who_leads(capfd, monkeypatch):

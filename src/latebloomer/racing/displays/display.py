@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from typing import TYPE_CHECKING, TypeAlias
 
-from latebloomer._util.text import quoted, short_name, short_seconds, span_of_time
+from latebloomer._util.text import as_sentence, quoted, short_name, short_seconds, span_of_time
 from latebloomer.racing.race_clock import RaceClock
 from latebloomer.racing.race_state import RaceState
 from latebloomer.session import events
@@ -143,7 +143,7 @@ class Display(ABC):
         session, now = self.race.session, self.now()
         left = session.budget - session.spent
         pulls = f"{left:,} pull{'s' * (left != 1)}"
-        said = events.in_words(event, lambda arm: short_name(session.names[arm]))
+        said = events.in_words(event, lambda arm: quoted(short_name(session.names[arm])))
         match event:
             case events.BudgetReplanned():  # a time-based race replans many times a second
                 if now - self._replan_said >= EVERY:
@@ -157,7 +157,7 @@ class Display(ABC):
                 self._failures.pop(event.arm, None)
                 return said
             case events.WarningNoted():
-                return said
+                return said if event.arm is not None else as_sentence(said)
         return ""
 
 

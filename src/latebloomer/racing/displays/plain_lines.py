@@ -33,7 +33,7 @@ class PlainLines(Display):
 
     def _on_drop(self, drop: Dropped) -> None:
         one = self.race.session.explain(drop.arm)
-        self.say(f"{short_name(one.name)}: {one.why}")
+        self.say(f"{quoted(short_name(one.name))}: {one.why}")
         self._said = self.now()
 
     def _leader(self) -> str:
