@@ -25,6 +25,7 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 
 QUERY = "import sqlite3, sys; print(sqlite3.connect(sys.argv[1]).execute('{}').fetchone()[0])"
 COUNT = QUERY.format("SELECT count(*) FROM pulls")
+TRUNCATE = QUERY.format("PRAGMA wal_checkpoint(TRUNCATE)")
 RESUME = """
 import sys
 from tests.helpers.learners import LEARNERS
@@ -93,7 +94,7 @@ def test_a_copy_by_the_races_own_process_does_not_unlock_it(place):
     assert (place.parent / "said").read_text() == "in use"
 
 
-@pytest.mark.parametrize("code", [COUNT, QUERY.format("PRAGMA wal_checkpoint(TRUNCATE)")])
+@pytest.mark.parametrize("code", [COUNT, TRUNCATE])
 def test_a_query_from_outside_after_a_copy_takes_nothing_away(place, code):
     killed(place, copied_and(place, code))
     assert (place.parent / "said").read_text() in ("20", "0")
@@ -122,6 +123,17 @@ def test_a_wal_that_is_removed_by_hand_is_written_again_with_the_next_pull(path,
             os.unlink(f"{path}{end}")
 
     killed(path, remove, pulls=pulls)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs locks of open files, as on Linux")
+@pytest.mark.parametrize("pulls", [21, 40])
+def test_a_shm_that_is_removed_by_hand_takes_nothing_away(place, pulls):
+    def remove():
+        shutil.copytree(place.parent, place.parent.with_name("backup"))
+        os.unlink(f"{place}-shm")
+        python(TRUNCATE, place)  # by a new -shm: of the journal's process it knows nothing
+
+    killed(place, remove, pulls=pulls)
 
 
 def removing(path, at=20):

@@ -109,7 +109,7 @@ class SqliteLog(EventLog):
         self._last = self._checksum = 0  # of the latest row
         self._note = ""
         self._files: FilesInPlace | None = None
-        self._wal = -1  # handle of SQLite's second file, while this process races
+        self._wal = self._shm = -1  # handles of SQLite's own files, while this process races
         self._watch_files()
         if lock is not None:
             latest = self.query("SELECT id, checksum FROM events ORDER BY id DESC LIMIT 1")
@@ -117,12 +117,12 @@ class SqliteLog(EventLog):
 
     def _watch_files(self) -> None:
         """Remember which files these are; the process that races keeps them in place."""
-        found = os.stat(self.path)
-        self._inode = found.st_dev, found.st_ino
+        status = os.stat(self.path)
+        self._inode = status.st_dev, status.st_ino
         if self._lock is not None:
             self.query("SELECT count(*) FROM sqlite_master")  # else there may be no -wal yet
             self._files = FilesInPlace(self.path)
-            self._wal = self._files.wal
+            self._wal, self._shm = self._files.wal, self._files.shm
 
     def query(self, question: str, *values: object) -> Any:
         """Return the first row of an answer, None if it has none."""
@@ -137,6 +137,8 @@ class SqliteLog(EventLog):
     def append(self, *events: Event, elapsed: float = 0.0) -> None:
         now = time()
         try:
+            if self._shm >= 0 and not fstat(self._shm).st_nlink:  # .7 µs
+                self._open_again()
             if len(events) == 1 and type(events[0]) is ScoreReported:
                 self._append_score(events[0], now, elapsed)
             else:
@@ -185,6 +187,19 @@ class SqliteLog(EventLog):
             self._db.executemany(INSERT, rows)
             self._db.execute(INSERT_TAIL, (number, mark, self.durability))
         self._last, self._checksum = number, mark
+
+    def _open_again(self) -> None:
+        """Open the file again: the -shm has gone, by which processes agree on what the -wal has.
+
+        Another process may have a new one by now, and may have emptied the -wal into the journal:
+        this process would not see that and write where no other one reads.
+        """
+        if not self._is_own() or not fstat(self._wal).st_nlink:
+            self._shm = -1  # the other file matters more
+            return
+        self._close_files(keep=True)
+        self._db = connections.connect(self.path, self.durability)
+        self._watch_files()
 
     def _write_again(self) -> None:
         """Put all that is known in a new file of this name: the -wal has gone with its events.
@@ -240,10 +255,10 @@ class SqliteLog(EventLog):
     def _is_own(self) -> bool:
         """Return whether the journal's name leads to the file that is open."""
         try:
-            found = os.stat(self.path)
+            status = os.stat(self.path)
         except OSError:
             return False
-        return (found.st_dev, found.st_ino) == self._inode and found.st_size >= PAGE
+        return (status.st_dev, status.st_ino) == self._inode and status.st_size >= PAGE
 
     def close(self) -> None:
         if self._lock is not None:
@@ -254,10 +269,13 @@ class SqliteLog(EventLog):
         if self._lock is not None:
             self._lock.close()
 
-    def _close_files(self) -> None:
-        """Close the file: first by SQLite, which else would lose its locks."""
-        files, self._files, self._wal = self._files, None, -1
-        if files is not None:
+    def _close_files(self, keep: bool = False) -> None:
+        """Close the file: first by SQLite, which else would lose its locks.
+
+        If it is to `keep` its files, it neither copies from the -wal nor removes it.
+        """
+        files, self._files, self._wal, self._shm = self._files, None, -1, -1
+        if files is not None and not keep:
             files.release()
         self._db.close()
         if files is not None:

@@ -106,12 +106,13 @@ class FilesInPlace:
     """Keeps the -wal and the -shm of a journal that this process writes, and sees if they go.
 
     On Linux no other process's SQLite can remove them, also after this process has lost SQLite's
-    own locks. Elsewhere, and if a user removes the files, the number of links of `wal` tells.
+    own locks. Elsewhere, and if a user removes the files, the number of links of `wal` and of
+    `shm` tells.
     """
 
     def __init__(self, file: Path) -> None:
         self._wal_path = f"{file}-wal"
-        self.wal = -1
+        self.wal = self.shm = -1  # handles; -1 where nothing is to be seen
         self._handles: list[int] = []
         if sys.platform != "win32":  # there, nobody can remove a file that is open
             self.wal = os.open(self._wal_path, os.O_RDONLY)
@@ -121,6 +122,7 @@ class FilesInPlace:
                 (f"{file}-shm", IN_USE_BYTE),
             ):
                 self._hold(path, start, length)
+            self.shm = self._handles[-1]
         _open_locks.add(self)
 
     def _hold(self, path: str, start: int, length: int) -> None:
@@ -141,7 +143,8 @@ class FilesInPlace:
 
     def close(self) -> None:
         """Close the files: SQLite must have closed its own before, or it loses its locks."""
-        handles, self._handles, self.wal = [*self._handles, self.wal], [], -1
+        handles, self._handles = [*self._handles, self.wal], []
+        self.wal = self.shm = -1
         for handle in handles:
             if handle >= 0:
                 os.close(handle)
