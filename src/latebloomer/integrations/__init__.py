@@ -1,1 +1,1 @@
-"""Learners made of other libraries' parts; each loads its library when it is imported or used."""
+"""Adapters for other libraries; each module loads its library when it is imported or used."""

@@ -1,4 +1,4 @@
-"""What `XGBoostLearner`, `LightGBMLearner` and `CatBoostLearner` share."""
+"""The common part of `XGBoostLearner`, `LightGBMLearner` and `CatBoostLearner`."""
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
@@ -10,9 +10,9 @@ from latebloomer._util.text import brief
 from latebloomer.errors import SettingError
 from latebloomer.integrations.library_learner import LibraryLearner, checked_full, need_kind
 
-Metric: TypeAlias = str | Callable[[Any, Any], float]  # a name, or a function (model, valid)
+Metric: TypeAlias = str | Callable[[Any, Any], float]  # a name, or a function of (model, valid)
 
-# Names that one of the libraries knows for the same setting. Each is read in all three.
+# Names of one setting in the three libraries. All three learners understand each of them.
 ROUNDS = (
     "num_boost_round", "num_iterations", "num_iteration", "n_iter", "num_tree", "num_trees",
     "num_round", "num_rounds", "nrounds", "n_estimators", "max_iter", "iterations",
@@ -22,7 +22,7 @@ STOPPING = (
     "od_type", "od_wait", "od_pval",
 )  # fmt: skip
 METRIC = ("eval_metric", "metric", "metrics", "metric_types")
-# Metrics between 0 and 1, and errors of at least 0, by their names in any of the libraries.
+# Names, in any of the libraries, of metrics from 0 to 1 and of errors that are at least 0.
 SHARES = frozenset((
     "auc", "aucpr", "average_precision", "accuracy", "precision", "recall", "f1", "totalf1",
     "balancedaccuracy", "ndcg", "map", "pre", "error", "merror", "binary_error", "multi_error",
@@ -42,7 +42,7 @@ HARMLESS = frozenset((
 class BoosterLearner(LibraryLearner):
     """Train a booster: a step is one boosting round."""
 
-    dataset: ClassVar[str]  # the library's own type of rows
+    dataset: ClassVar[str]  # name of the library's type for rows
     harmless = HARMLESS
     model: Any
 
@@ -63,7 +63,7 @@ class BoosterLearner(LibraryLearner):
             raise SettingError(f"params has {early}={brief(params[early])}, {why}")
         self.full_steps = checked_full(said_once("full_steps", full_steps, params, ROUNDS))
         self._metric = said_once("metric", metric, params, METRIC)
-        if not callable(self._metric):  # a function may know its rows
+        if not callable(self._metric):  # a function may have its own rows
             self._need_valid(valid)
         self._params = {k: params[k] for k in params if k not in (*ROUNDS, *METRIC)}
         rate = next((name for name in RATE if callable(params.get(name))), "")
@@ -87,7 +87,7 @@ class BoosterLearner(LibraryLearner):
         return float(self._metric(self.model, self._given_valid))
 
     def _rows(self, name: str, data: Any) -> Any:
-        """Return rows as the library has them."""
+        """Return rows in the library's type; raise a `LearnerError` if that is not possible."""
         if isinstance(data, getattr(self._library, self.dataset)):
             return data
         needed = f"a {self.dataset}, (X, y) or (X, y, weights), with rows"
@@ -97,7 +97,7 @@ class BoosterLearner(LibraryLearner):
 
     @property
     def score_range(self) -> tuple[float | None, float | None] | None:
-        """Lowest and highest possible score (None: an open end), for a metric known by name."""
+        """Lowest and highest possible score, if the metric's name tells; None: no limit."""
         name = str(self._metric).partition("@")[0].partition(":")[0].lower()
         if not isinstance(self._metric, str):
             return None
@@ -107,23 +107,23 @@ class BoosterLearner(LibraryLearner):
 
     @abstractmethod
     def _made_rows(self, X: Any, y: Any, weight: Any = None) -> Any:
-        """Return features, target and weights as the library has them."""
+        """Return features, target and weights in the library's type for rows."""
 
     @abstractmethod
     def _start(self) -> None:
-        """Make a model without rounds."""
+        """Create a model that has no rounds yet."""
 
     @abstractmethod
     def _round(self, number: int) -> None:
-        """Add the round of this number, counted from 0."""
+        """Train round `number`, counted from 0."""
 
     @abstractmethod
     def _named_value(self) -> float:
-        """Return the value of the library's own metric."""
+        """Return the value of a metric that the library computes."""
 
 
 def said_once(name: str, value: Any, params: Mapping[str, Any], names: tuple[str, ...]) -> Any:
-    """Return a setting, from its own argument or from the library's settings.
+    """Return a setting from its argument or from `params`; raise an error if they differ.
 
     >>> said_once("full_steps", None, {"n_estimators": 40}, ROUNDS)
     40

@@ -28,10 +28,11 @@ class CatBoostLearner(BoosterLearner):
     """Wrap a CatBoost model as a learner. One step is one boosting round.
 
     The score is the metric on `valid`, negated for a loss, so that higher is better: race with
-    `maximize=True`. CatBoost's training waits between pulls, in a separate thread, and continues
-    from CatBoost's snapshot after `save`, `load` and every use of `model`: one long training, many
-    pulls and a restored learner are the same bit for bit, with sampling too. A metric that is a
-    function needs the model after each pull, which is slower than one of CatBoost's metrics.
+    `maximize=True`. CatBoost's training waits between pulls in a separate thread. After `save`,
+    `load` and every use of `model` it continues from CatBoost's snapshot. One long training, many
+    pulls and a restored learner give the same model bit for bit, even if rows or columns are
+    sampled. A metric that is a function needs the model after each pull, which is slower than one
+    of CatBoost's metrics.
 
     Parameters
     ----------
@@ -42,14 +43,14 @@ class CatBoostLearner(BoosterLearner):
         Rows to train on: a `Pool`, `(X, y)` or `(X, y, weights)`. Columns of a pandas frame with
         dtype category are categorical features.
     valid : Any
-        Rows to score on, in the same form.
+        Rows to score on, in one of the same forms.
     metric : Metric | None
         One of CatBoost's metrics, with its options ("AUC:type=Mu"), or a function
         `(model, valid)` that returns a number and gets `valid` unchanged. Default: `eval_metric`
         of the params.
     maximize : bool | None
-        Whether higher metric values are better. Default: known for CatBoost's metrics, True for a
-        function.
+        Whether higher metric values are better. Default: what CatBoost says of its own metrics,
+        True for a function.
     full_steps : int | None
         Number of rounds in a full training; CatBoost's own learning rate depends on it. Default:
         `iterations` of the params, else 1000.
@@ -61,8 +62,9 @@ class CatBoostLearner(BoosterLearner):
     LearnerError
         `train` or `valid` is missing, or has another form.
     SettingError
-        There is no metric, or there are two, or it is unknown; `full_steps` is given twice; the
-        params stop early, or their learning rate is a function.
+        There is no metric, there are two metrics, or the metric is unknown; `full_steps` and the
+        params differ; the params have a setting for early stopping, or their learning rate is a
+        function.
 
     Examples
     --------
@@ -105,14 +107,14 @@ class CatBoostLearner(BoosterLearner):
         }
         if isinstance(self._metric, str):
             self._params["eval_metric"] = self._metric
-        self._key = str(self._metric)  # CatBoost's name for it, once it is known
+        self._key = str(self._metric)  # the metric's name in CatBoost, as far as it is known
         self._done: Any = None  # the model of the latest training that ended
-        self._values: Mapping[str, Any] = {}  # of all metrics after the latest round
+        self._values: Mapping[str, Any] = {}  # values of all metrics after the latest round
         self._training: PausedTraining | None = None
 
     @property
     def model(self) -> Any:
-        """The model as trained so far; None before the first pull. Training pauses for it."""
+        """The model trained so far; None before the first pull. Reading it ends the thread."""
         if self._training is not None:
             training, self._training = self._training, None
             self._done = training.end()
@@ -126,7 +128,7 @@ class CatBoostLearner(BoosterLearner):
                 eval_set=self._valid_rows,
                 save_snapshot=True,
                 snapshot_interval=NEVER,
-                snapshot_file=str(self._folder / SNAPSHOT),  # it continues from there
+                snapshot_file=str(self._folder / SNAPSHOT),  # CatBoost continues from this file
             )
             self._training = PausedTraining(fit, self)
         try:
@@ -137,20 +139,22 @@ class CatBoostLearner(BoosterLearner):
 
     def _named_value(self) -> float:
         values = self._values or self._evaluated()
-        if self._key not in values:  # CatBoost writes a name with other options than the user
+        # CatBoost may write the options of a name differently from the user.
+        if self._key not in values:
             same = [key for key in values if key.partition(":")[0] == self._key.partition(":")[0]]
             (self._key,) = same if len(same) == 1 else self._evaluated()
         return float(values[self._key][-1])
 
     def _evaluated(self) -> Mapping[str, Any]:
-        """Return the value of the metric now, by the name that CatBoost has for it."""
+        """Return the value of the metric now, by its name in CatBoost."""
         if self.model is None:
             raise LearnerError("CatBoostLearner has no model to evaluate before its first pull")
         every = {"metrics": [self._metric], "eval_period": self.steps}
         return dict(self.model.eval_metrics(self._valid_rows, **every))
 
     def _higher_is_better(self, metric: str) -> bool:
-        for name in (metric, metric.partition(":")[0]):  # an option may not fit one class
+        # The name with its options may not fit one class.
+        for name in (metric, metric.partition(":")[0]):
             with suppress(self._library.CatBoostError):
                 return bool(self._library.core.is_maximizable_metric(name))
         raise SettingError(f"metric={metric!r}, but CatBoost's are 'AUC', 'Logloss', 'RMSE', ...")
@@ -167,7 +171,7 @@ class CatBoostLearner(BoosterLearner):
             self.model.save_model(str(folder / MODEL))
 
     def _read(self, folder: Path, steps: int) -> None:
-        if self.model is not None:  # its training has ended now
+        if self.model is not None:  # reading the model has ended its training
             self._done, self._values = None, {}
         (self._folder / SNAPSHOT).unlink(missing_ok=True)
         if steps:
@@ -176,17 +180,20 @@ class CatBoostLearner(BoosterLearner):
 
 
 class PausedTraining:
-    """A training of CatBoost's in a thread, which waits after each round.
+    """A training by CatBoost in a thread that waits after each round.
 
-    `fit` can stop and continue only by a snapshot, and then it also reads all rows again: a pull
-    on 100,000 rows would take 350 ms in place of 50. Of the two threads only one runs at a time.
+    Without the thread, `fit` could stop and continue only by a snapshot. It would then read all
+    rows again: a pull on 100,000 rows would take 350 ms instead of 50 ms. Only one of the two
+    threads runs at a time.
     """
 
     def __init__(self, fit: Callable[..., Any], learner: Any) -> None:
-        self._fit = fit  # without a reference to the learner, whose end also ends the thread
+        # Must not refer to the learner: when the learner is deleted, the thread ends.
+        self._fit = fit
         self._finalizer = weakref.finalize(learner, self._stop)
-        self._go: SimpleQueue[bool] = SimpleQueue()  # whether to train another round
-        self._paused: SimpleQueue[Any] = SimpleQueue()  # values after a round; None at the end
+        self._go: SimpleQueue[bool] = SimpleQueue()  # True: train another round; False: end
+        # Metric values after a round; None after the training.
+        self._paused: SimpleQueue[Any] = SimpleQueue()
         self._model: Future[Any] = Future()
         self._thread = threading.Thread(target=self._run, daemon=True, name="catboost")
         self._thread.start()
@@ -196,12 +203,12 @@ class PausedTraining:
         self._go.put(True)
         values: Mapping[str, Any] | None = self._paused.get()
         if values is None:
-            self._model.result()  # raises what `fit` raised
-            raise StopIteration  # CatBoost found nothing more to train
+            self._model.result()  # raises the exception of `fit`, if any
+            raise StopIteration  # CatBoost has ended the training itself
         return values
 
     def end(self) -> Any:
-        """Have CatBoost write its snapshot and return the model."""
+        """End the training, so that CatBoost writes its snapshot; return the model."""
         self._finalizer()
         return self._model.result()
 
@@ -218,11 +225,11 @@ class PausedTraining:
         self._paused.put(None)
 
     def after_iteration(self, info: Any) -> bool:
-        """Return whether CatBoost is to continue; CatBoost calls this after each round."""
+        """Return whether CatBoost continues; CatBoost calls this method after each round."""
         self._paused.put(info.metrics.get("validation", {}))
         return self._go.get()
 
 
 def talks(params: Mapping[str, Any]) -> bool:
-    """Return whether settings say how much CatBoost prints."""
+    """Return whether the settings define how much CatBoost prints."""
     return any(name in params for name in QUIET)

@@ -1,8 +1,9 @@
-"""A race whose learners another tool trains: which trials may continue, and how each ended.
+"""A race inside another tool: it says which trials of the tool may continue.
 
-The tool's scheduler asks and reports; the policy's phases say up to which level a trial trains
-before it waits for the others. The journal is the state: after a kill a new process reads it and
-continues, whatever the tool itself has kept.
+The tool's scheduler reports results and asks what each trial does next. The phases of the policy
+define the level up to which a trial is trained before it waits for the other trials. All state is
+in the journal: after a kill, a new process reads it and continues, independent of what the tool
+itself has stored.
 """
 
 import json
@@ -33,16 +34,17 @@ from latebloomer.session import events
 from latebloomer.session.arm_views import NUMBERED
 from latebloomer.session.session import Session
 
-GO_ON, WAIT, END = "continue", "wait", "end"  # what a trial does next
-_open: WeakValueDictionary[Path, "HostedRace"] = WeakValueDictionary()  # the latest by journal
+GO_ON, WAIT, END = "continue", "wait", "end"  # what a trial does next: the values of `next_of`
+# The latest race of each journal in this process.
+_open: WeakValueDictionary[Path, "HostedRace"] = WeakValueDictionary()
 
 
 class HostedRace:
-    """The race of `n_trials` trials that another tool makes and trains.
+    """A race of `n_trials` trials that another tool creates and trains.
 
-    A pull is one result of a trial. `budget` counts them; `trainings=8, full_steps=81` is a
-    budget of eight full trainings of 81 results. The journal is opened when the first trial
-    comes, so that schedulers can be copied and pickled before.
+    A pull is one result of a trial, and `budget` is a number of results; `trainings=8,
+    full_steps=81` is a budget of eight full trainings of 81 results each. The journal is opened
+    when the first trial is added, so schedulers can be copied and pickled before that.
     """
 
     def __init__(
@@ -78,18 +80,18 @@ class HostedRace:
             rules=Rules(policy=policy, seed=seed, maximize=maximize, min_pulls=min_pulls),
         )
         self.settings = request.settings()
-        self._policy = policy  # as it was named
+        self._policy = policy  # as the caller passed it
         self._race: RecordedRace | None = None
         self._closed = False
-        self._seen: set[int | None] = set()  # arms whose trials were met in this process
-        self._warned: set[int | None] = set()  # arms, and None for the race
+        self._seen: set[int | None] = set()  # arms assigned in this process
+        self._warned: set[int | None] = set()  # arms with a warning; None stands for the race
         need_phases(fresh_session(self.settings, self.names))
 
     # --- the journal ---
 
     @property
     def state(self) -> RaceState:
-        """The race so far; the journal is read, or made, at the first use."""
+        """The race so far; the journal is read or created when it is first used."""
         if self._race is None:
             self._race, self._closed = self._taken_up(), False
             if self._race.state.session.over:
@@ -99,7 +101,7 @@ class HostedRace:
         return self._race.state
 
     def _taken_up(self) -> RecordedRace:
-        if self.place in _open:  # a tuner that was interrupted in this process, as in a notebook
+        if self.place in _open:  # the race of an interrupted tuner, as in a notebook
             _open[self.place].close()
         _open[self.place] = self
         if holds_race(self.place):
@@ -118,12 +120,12 @@ class HostedRace:
         return self.state.session
 
     def record(self, event: events.Event) -> None:
-        """Record an event, unless the journal is closed: then nothing changes any more."""
+        """Record an event; do nothing if the journal is closed."""
         if self._race is not None and not self._closed:
             self._race.record(event)
 
     def close(self) -> None:
-        """Close the journal; what is known stays."""
+        """Close the journal; the state can still be read."""
         if self._race is not None and not self._closed:
             self._closed = True
             self._race.close()
@@ -135,7 +137,7 @@ class HostedRace:
     # --- trials ---
 
     def assign(self, trial: str, config: Mapping[str, Any]) -> int | None:
-        """Return the arm of a trial: its arm before a kill, else the next, or None."""
+        """Return the arm of a trial: the same as before a kill, else the next free arm, if any."""
         known, plain = self.state.trials, plain_config(config)
         same = [arm for arm, one in known.items() if arm not in self._seen and one.config == plain]
         same.sort(key=lambda arm: known[arm].trial != trial)
@@ -156,12 +158,12 @@ class HostedRace:
     def on_result(
         self, arm: int, result: Mapping[str, Any], counter: str, metric: str, seconds: float
     ) -> str:
-        """Take what a trial reports by the names of its counter and its metric."""
+        """Record a result of a trial, read by the names of its counter and its metric."""
         n = need_count(need_reported(counter, result), counter)
         return self.on_event(arm, n, need_reported(metric, result), seconds)
 
     def on_event(self, arm: int, n: int, score: Any, seconds: float = 0.0) -> str:
-        """Take the n-th result of a trial and return what the trial does next."""
+        """Record the n-th result of a trial and return what the trial does next."""
         known = self.session.pulls_of(arm)
         try:
             value = as_score(score)
@@ -189,7 +191,7 @@ class HostedRace:
         return GO_ON if self.session.accepts(arm) else WAIT
 
     def leave(self, arm: int | None, how: str, why: str) -> None:
-        """Record that a trial takes no more pulls: it FAILED, or FINISHED and keeps its place."""
+        """Record that a trial gets no more pulls: FAILED, or FINISHED, which can still win."""
         if arm is None or self.next_of(arm) == END or self.session.departure(arm) is not None:
             return
         if how == events.FINISHED and not self.session.pulls_of(arm):
@@ -198,7 +200,7 @@ class HostedRace:
         self._end_if_over()
 
     def level(self, arm: int) -> int:
-        """Return the number of pulls up to which a trial may train now."""
+        """Return the number of pulls up to which a trial may be trained now."""
         return self.session.pulls_of(arm) + self.session.ask_phase().get(arm, 0)
 
     # --- the end ---
@@ -216,7 +218,7 @@ class HostedRace:
 
 
 def elsewhere() -> NoReturn:
-    """Stand for a learner that the other tool makes and trains."""
+    """Take the place of a learner, because the other tool creates and trains it."""
     raise NotImplementedError
 
 
@@ -241,7 +243,7 @@ def need_count(value: Any, name: str) -> int:
 
 
 def plain_config(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a configuration as a journal gives it back, the same in every process.
+    """Return a configuration as it is read from a journal: the same in every process.
 
     >>> plain_config({"lr": 0.1, "size": (2, 3), "act": len})
     {'lr': 0.1, 'size': [2, 3], 'act': '<built-in function len>'}
@@ -250,6 +252,6 @@ def plain_config(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _text(value: Any) -> Any:
-    if getattr(value, "ndim", 1) == 0:  # NumPy's numbers
+    if getattr(value, "ndim", 1) == 0:  # a NumPy number
         return value.item()
     return plain_repr(value)

@@ -11,7 +11,8 @@ from latebloomer.integrations import library_learner as base
 __all__ = ["KerasLearner"]
 
 WEIGHTS, SEEDS = "keras.weights.h5", "seeds.npz"
-# Given to `fit` by the learner, or not possible if each pull is a `fit` of whole epochs.
+# Arguments of `fit` that the learner sets, or that cannot work if each pull calls `fit` for whole
+# epochs.
 OWN = {"x", "y", "epochs", "initial_epoch", "validation_data", "SwapEMAWeights", "steps_per_epoch",
        "validation_steps", "validation_batch_size", "validation_freq"}  # fmt: skip
 
@@ -21,31 +22,33 @@ class KerasLearner(base.AveragingLearner):
 
     The score is a metric of the validation data, negated for a loss, so that higher is better:
     race with `maximize=True`. Weights, optimizer, seeds of layers and random states are saved in
-    Keras' own format: with the backend torch a restored learner is the same bit for bit. The
-    state of callbacks is not saved.
+    Keras' own format: with the backend torch, a restored learner continues bit for bit like the
+    original. The state of callbacks is not saved.
 
-    If the optimizer averages the weights (`use_ema=True`), the score is that of the average, which
-    sees through a learning rate that decays to zero within the full training; set `ema_momentum`
-    to 1 - 1 / (0.01 * optimizer steps of a full training). `model` is the model as trained,
-    `averaged_model` a copy with the average, not compiled.
+    If the optimizer averages the weights (`use_ema=True`), the score is the score of the average.
+    The average shows early how good the model will be after a learning rate that decays to zero
+    within the full training. Set `ema_momentum` to 1 - 1 / (0.01 * optimizer steps of a full
+    training). `model` has the trained weights; `averaged_model` is a copy with the average, and is
+    not compiled.
 
     Parameters
     ----------
     model : Any
         A `keras.Model`, compiled and built.
     train : Any
-        Rows to train on: `(x, y)` or anything else that `fit` takes.
+        Rows to train on: `(x, y)`, or anything else that `fit` accepts.
     valid : Any
-        Rows to score on, in the same form.
+        Rows to score on, in one of the same forms.
     metric : str
         Name of the metric as `fit` reports it, such as "val_accuracy".
     maximize : bool | None
-        Whether higher metric values are better. Default: known from the metric's name.
+        Whether higher metric values are better. Default: derived from the metric's name.
     full_steps : int | None
-        Number of epochs in a full training; set a learning-rate schedule to it. Default: no
+        Number of epochs in a full training; make a learning-rate schedule that long. Default: no
         limit.
     fitting : Any
-        All other settings go to `fit`: `batch_size`, `callbacks`, `class_weight`.
+        All other arguments are passed to `fit`, such as `batch_size`, `callbacks` and
+        `class_weight`.
 
     Raises
     ------
@@ -55,8 +58,8 @@ class KerasLearner(base.AveragingLearner):
         The model is not a Keras model, or is not compiled or built, or there is nothing to score
         on.
     SettingError
-        A setting of `fit` is given by the learner itself, or the metric's name does not say which
-        direction is better.
+        The learner itself sets an argument of `fit`, or the metric's name does not tell whether
+        higher is better.
 
     Examples
     --------
@@ -112,7 +115,7 @@ class KerasLearner(base.AveragingLearner):
             )
         self._need_valid(valid)
         self.model, self.full_steps = model, base.checked_full(full_steps)
-        if not model.optimizer.built:  # else its part of a file is skipped
+        if not model.optimizer.built:  # else its part of a checkpoint would not be loaded
             model.optimizer.build(model.trainable_variables)
         self._average = keras.callbacks.SwapEMAWeights if _averages(model.optimizer) else None
         self._settings = {"metric": metric, "ema": self.averages}
@@ -128,24 +131,24 @@ class KerasLearner(base.AveragingLearner):
     def _train(self, last: int) -> Any:
         for one in self._fitting.get("callbacks") or ():
             if isinstance(one, self._import().callbacks.CSVLogger) and self.steps:
-                # Each pull is a `fit`, which would write the file from its start.
+                # Each pull calls `fit`, which would overwrite the file.
                 one.append = True
         fitting, optimizer = dict(self._fitting), self.model.optimizer
         if self._average is not None:
             fitting["callbacks"] = [*(fitting.get("callbacks") or ()), self._average()]
-            # `fit` ends with this method, which would replace the weights by their average.
+            # `fit` calls this method at its end; it would replace the weights by their average.
             optimizer.finalize_variable_values = lambda variables: None
         with self._random.in_use():
             said = self.model.fit(initial_epoch=self.steps, epochs=last, **fitting)
         vars(optimizer).pop("finalize_variable_values", None)
-        if self.model.stop_training:  # a callback of the user's has ended it
+        if self.model.stop_training:  # a callback of the user has ended the training
             self._end_at(self.steps + len(said.epoch))
         return base.need_reported(self._metric, said.history)[-1]
 
     def _averaged(self) -> Any:
         copied, swap = self._import().models.clone_model(self.model), self._average()
         swap.set_model(self.model)
-        if self.steps:  # before the first step there is nothing to average
+        if self.steps:  # there is no average before the first step
             swap.on_test_begin()
         copied.set_weights(self.model.get_weights())
         swap.on_test_end()
@@ -162,7 +165,9 @@ class KerasLearner(base.AveragingLearner):
         np.savez(folder / SEEDS, *[np.asarray(seed) for seed in self._seeds()])
 
     def _read(self, folder: Path, steps: int) -> None:
-        if steps:  # all parts are built, as after a `fit`: the next one draws no numbers for that
+        # Build all parts, as after a `fit`: else the next `fit` would draw random numbers to build
+        # them.
+        if steps:
             self.model.evaluate(**self._valid, steps=1)
         self.model.load_weights(folder / WEIGHTS)
         with np.load(folder / SEEDS, allow_pickle=False) as seeds:
@@ -170,7 +175,7 @@ class KerasLearner(base.AveragingLearner):
                 seed.assign(seeds[f"arr_{k}"])
 
     def _seeds(self) -> list[Any]:
-        """Return the states of the layers' random generators, which are not among the weights."""
+        """Return the states of the layers' random generators, which weights do not include."""
         others = {id(one) for one in (*self.model.weights, *self.model.metrics_variables)}
         return [one for one in self.model.variables if id(one) not in others]
 
@@ -182,6 +187,6 @@ def _averages(optimizer: Any) -> bool:
 
 
 def _named(data: Any) -> dict[str, Any]:
-    """Return rows by the names that `fit` and `evaluate` have for them."""
+    """Return rows as keyword arguments of `fit` and `evaluate`."""
     names = ("x", "y", "sample_weight")
     return dict(zip(names, data, strict=False)) if isinstance(data, tuple) else {"x": data}

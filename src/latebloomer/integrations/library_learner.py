@@ -1,4 +1,4 @@
-"""What learners of all training libraries share: pulls, a metric, random states, checkpoints."""
+"""The common part of all library learners: pulls, a metric, random states, checkpoints."""
 
 import json
 import random
@@ -29,27 +29,27 @@ HIGHER = ("acc", "auc", "f1", "precision", "recall", "r2", "score", "bleu", "rou
 
 
 class LibraryLearner(ABC):
-    """Train something of a library step by step and score it.
+    """Train a model of a library step by step and score it.
 
     A subclass trains in `_train`, scores in `_value`, and writes and reads its state in `_write`
-    and `_read`. What describes the learner is in `_settings`: a checkpoint is loaded only into a
-    learner with equal settings.
+    and `_read`. `_settings` describes the learner: a checkpoint is only loaded into a learner with
+    equal settings.
     """
 
-    package: ClassVar[str]  # the library, and the extra that installs it
-    title: ClassVar[str]  # its name in messages
+    package: ClassVar[str]  # name of the library and of the extra that installs it
+    title: ClassVar[str]  # the library's name in messages
     harmless: ClassVar[frozenset[str]] = frozenset()  # settings that do not change the model
     full_steps: int | None = None
     steps: int = 0
     _sign = 1.0  # -1 for a metric that is better when lower
-    _cut = False  # whether something in the training has ended it
-    _random: Any = None  # `RandomStates`, for libraries that draw from shared generators
+    _cut = False  # whether the training has ended before the race ended it
+    _random: Any = None  # `RandomStates`, if the library draws from shared generators
     _settings: dict[str, Any]
 
-    _trains: TrainedParts | None = None  # what it trains of the user's own objects
+    _trains: TrainedParts | None = None  # the user's objects that it trains
 
     def _import(self, module: str | None = None) -> Any:
-        """Import the library, or another that it needs."""
+        """Import the library, or another module that the learner needs."""
         return library(module or self.package, f"{self.title} learners", self.package)
 
     def _rank_by(self, metric: Any, maximize: bool | None) -> None:
@@ -63,7 +63,7 @@ class LibraryLearner(ABC):
         self._metric, self._sign = metric, 1.0 if maximize else -1.0
 
     def _higher_is_better(self, metric: str) -> bool:
-        """Return whether the name that a user gave a metric says that higher is better."""
+        """Return whether higher is better, as the metric's name tells."""
         name = metric.lower()
         lower, higher = (any(word in name for word in words) for words in (LOWER, HIGHER))
         if re.search("(^|_)(neg|negative)_", name):  # as in neg_log_loss
@@ -92,17 +92,17 @@ class LibraryLearner(ABC):
         return self._sign * float(value)
 
     def _end_at(self, steps: int) -> None:
-        """Note that something in the training has ended it; raise `StopIteration` if at once."""
+        """Note that the training ended early; raise `StopIteration` if no step was done."""
         if steps <= self.steps:
             raise StopIteration
         self.full_steps, self._cut = steps, True
 
     def evaluate(self) -> float:
-        """Return the score of the model as it is, without training."""
+        """Return the score of the model without further training."""
         return self._sign * float(self._value())
 
     def save(self, folder: Path) -> None:
-        """Write the state in the library's own format, and a label next to it."""
+        """Write the state in the library's own format, and a label for the learner."""
         self._write(Path(folder))
         label = self._label() | {"steps": self.steps, "cut": self._cut}
         label["random"] = self._random and self._random.state
@@ -123,22 +123,22 @@ class LibraryLearner(ABC):
             self.full_steps, self._cut = self.steps, True
 
     def _label(self) -> dict[str, Any]:
-        """Return what decides what the model becomes, as JSON gives it back."""
+        """Return all settings that influence the model, as they are read from JSON."""
         settings = {k: v for k, v in self._settings.items() if k not in self.harmless}
         label = {"learner": type(self).__name__, "settings": settings}
         return dict(json.loads(json.dumps(label, default=_name_of, sort_keys=True)))
 
     def _trained_parts(self) -> list[Any]:
-        """Return what a pull changes of the objects that the user has made."""
+        """Return the user's objects that a pull changes."""
         return []
 
     @abstractmethod
     def _train(self, last: int) -> Any:
-        """Train until `last` steps are done and return the metric."""
+        """Train until `last` steps are done, and return the metric."""
 
     @abstractmethod
     def _value(self) -> Any:
-        """Return the metric now."""
+        """Return the metric of the model as it is now."""
 
     @abstractmethod
     def _write(self, folder: Path) -> None:
@@ -150,17 +150,17 @@ class LibraryLearner(ABC):
 
 
 class AveragingLearner(LibraryLearner):
-    """Train a model and score it, or an average of its weights that is kept next to it.
+    """Train a model and score it, or score an average of its weights.
 
     A subclass sets `_average` if there is an average, copies it in `_averaged`, and scores the
     model with either weights in `_scored`.
     """
 
-    _average: Any = None  # what the subclass knows the average by
+    _average: Any = None  # the average, in whatever form the subclass stores it; None without one
 
     @property
     def averages(self) -> bool:
-        """True if the score is that of averaged weights."""
+        """True if the score is computed with averaged weights."""
         return self._average is not None
 
     @property
@@ -170,7 +170,7 @@ class AveragingLearner(LibraryLearner):
 
     @property
     def last_scores(self) -> dict[str, float]:
-        """Scores now: of the model as trained and, if weights are averaged, of their average."""
+        """Scores now: of the trained weights, and of their average if there is one."""
         kinds = {"model": False} | ({"averaged_model": True} if self.averages else {})
         return {name: self._sign * float(self._scored(kind)) for name, kind in kinds.items()}
 
@@ -183,11 +183,11 @@ class AveragingLearner(LibraryLearner):
 
     @abstractmethod
     def _scored(self, averaged: bool) -> Any:
-        """Return the metric of the averaged weights, or of the model as trained."""
+        """Return the metric with the averaged weights, or with the trained ones."""
 
 
 def average_of(torch: Any, model: Any, ema: float, steps: float) -> Any:
-    """Return an average of weights that remembers a fraction of the optimizer's `steps`."""
+    """Return a running average of weights over about the fraction `ema` of all `steps`."""
     require(0 < ema < 1, "ema", ema, "in (0, 1)", "it is a fraction of the full training")
     tools = torch.optim.swa_utils
     rule = tools.get_ema_multi_avg_fn(max(0.0, 1 - 1 / (ema * steps)))
@@ -199,12 +199,12 @@ def _name_of(value: Any) -> str:
 
 
 class RandomStates:
-    """The generators of Python, NumPy and (if given) PyTorch, as one learner left them.
+    """The states of the generators of Python, NumPy and (if passed) PyTorch for one learner.
 
     Learners in one process share these generators. Inside `with states.in_use():` they continue
-    where they were at its last end, whatever was drawn in between; afterwards they are as if
-    nothing had been drawn inside. A state is numbers and texts in lists, which every file format
-    can hold.
+    from where they were when the learner's last such block ended, whatever was drawn in between.
+    After the block they are as if nothing had been drawn inside it. A state consists of lists of
+    numbers and texts, which every file format can store.
 
     >>> random.seed(0)
     >>> mine = RandomStates()
@@ -218,7 +218,7 @@ class RandomStates:
 
     def __init__(self, torch: Any = None, *loaders: Any) -> None:
         self._torch = torch
-        # Of loaders, which learners may share, and of what they draw rows with.
+        # Generators of the loaders, which learners may share, and of their samplers.
         found = [getattr(part, "generator", None) for one in loaders for part in _parts_of(one)]
         kept = [one for one in found if torch and isinstance(one, torch.Generator)]
         self._own = list({id(one): one for one in kept}.values())
@@ -226,7 +226,7 @@ class RandomStates:
 
     @contextmanager
     def in_use(self) -> Iterator[None]:
-        """Draw from this learner's own numbers."""
+        """Use this learner's generators inside the block."""
         others = self.now()
         self.apply(self.state)
         try:
@@ -236,7 +236,7 @@ class RandomStates:
             self.apply(others)
 
     def now(self) -> list[Any]:
-        """Return the generators' present states."""
+        """Return the current states of the generators."""
         numpy: Any = np.random.get_state(legacy=True)
         torch = [one.get_state().numpy().tobytes().hex() for one in self._torchs()]
         return [random.getstate(), [numpy[0], numpy[1].tolist(), *numpy[2:]], torch]
@@ -251,7 +251,7 @@ class RandomStates:
             one.set_state(self._torch.frombuffer(bytearray.fromhex(text), dtype=kind))
 
     def _torchs(self) -> list[Any]:
-        """Return PyTorch's generators: of the CPU, of a loader, and of the GPUs in use."""
+        """Return PyTorch's generators: of the CPU, of the loaders, and of the GPUs in use."""
         if self._torch is None:
             return []
         cuda = self._torch.cuda
@@ -274,7 +274,8 @@ def library(module: str, purpose: str, name: str) -> Any:
     package = module.partition(".")[0]
     try:
         asked, has = metadata.requires("latebloomer") or [], Version(metadata.version(package))
-    except (metadata.PackageNotFoundError, InvalidVersion):  # it is there, from somewhere else
+    # Installed without metadata: its version is unknown.
+    except (metadata.PackageNotFoundError, InvalidVersion):
         return found
     for one in map(Requirement, asked):
         same = canonicalize_name(one.name) == canonicalize_name(package)
@@ -285,7 +286,7 @@ def library(module: str, purpose: str, name: str) -> Any:
 
 
 def base_class(module: str, name: str) -> Any:
-    """Return a class of a library to derive from; without it, the first object made says so."""
+    """Return a library's class to derive from, or a class whose objects raise `MissingExtra`."""
     try:
         return getattr(import_module(module), name)
     except ImportError:
@@ -293,13 +294,13 @@ def base_class(module: str, name: str) -> Any:
 
 
 def own_folder(learner: Any) -> Path:
-    """Make a folder that is removed with the learner, or when the process ends."""
+    """Create a folder that is removed when the learner is deleted or the process ends."""
     place = tempfile.mkdtemp(prefix="latebloomer-")
     weakref.finalize(learner, shutil.rmtree, place, ignore_errors=True)
     return Path(place)
 
 
-# --- what is given ---
+# --- checks of arguments ---
 
 
 def checked_full(full_steps: Any) -> int | None:
@@ -329,13 +330,13 @@ def need_reported(name: str, values: Mapping[str, Any]) -> Any:
 
 
 def need_no_stopping(callbacks: Iterable[Any], *kinds: str) -> None:
-    """Raise a `SettingError` if a callback counts epochs without improvement."""
+    """Raise a `SettingError` if a callback is of one of `kinds`, which stop the training early."""
     for name in {kind.__name__ for one in callbacks for kind in type(one).__mro__} & {*kinds}:
         why = "counts from 0 in each pull, and in a race the policy decides when a learner stops"
         raise SettingError(f"{name} is given, but it {why}: remove it")
 
 
 def need_kind(holds: bool, name: str, value: Any, needed: str) -> None:
-    """Raise a `LearnerError` if a part of a learner has another type than is needed."""
+    """Raise a `LearnerError` unless `holds`: a part of a learner must have the `needed` type."""
     if not holds:
         raise LearnerError(f"{name}={brief(value)}, but {name} must be {needed}")

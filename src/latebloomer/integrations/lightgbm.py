@@ -18,10 +18,11 @@ SEEDS = ("bagging_seed", "feature_fraction_seed", "extra_seed", "objective_seed"
 
 
 class BinnedRows(NamedTuple):
-    """A `Dataset` that several boosters train on or are scored on, so that it is binned once.
+    """A `Dataset` that several boosters share, so that its rows are binned only once.
 
-    Their settings for bins must be equal. A booster that continues another would change it (its
-    rows would start from the other's predictions), and gets a copy.
+    The boosters must have equal settings for bins. A booster that continues another booster gets a
+    copy, because it would change the `Dataset`: its rows would start from the predictions of the
+    other booster.
     """
 
     dataset: Any
@@ -34,12 +35,12 @@ class LightGBMLearner(BoosterLearner):
     `maximize=True`. The learner bins its own copy of the rows, so learners with different settings
     may share `train` and `valid`.
 
-    A restored learner is the same bit for bit. LightGBM does not save the states of its
-    generators: if rows or columns are sampled, they are seeded again at every round (every
-    `bagging_freq` rounds), by the seed and the number of the round, so `lightgbm.train` with the
-    same seed draws other samples. A restore repeats the last round; it repeats all rounds for
-    "dart", "goss", `rank_xendcg`, quantized gradients, linear trees and
-    `cegb_penalty_feature_coupled`, whose states cannot be set.
+    A restored learner continues bit for bit like the original. LightGBM does not save the states
+    of its generators. So if rows or columns are sampled, the learner seeds the generators again at
+    every round (every `bagging_freq` rounds), by the seed and the number of the round. Therefore
+    `lightgbm.train` with the same seed draws different samples. A restore repeats the last round.
+    It repeats all rounds for "dart", "goss", `rank_xendcg`, quantized gradients, linear trees and
+    `cegb_penalty_feature_coupled`, because their states cannot be set.
 
     Parameters
     ----------
@@ -47,15 +48,16 @@ class LightGBMLearner(BoosterLearner):
         LightGBM's settings. `objective` may be a function `(predictions, train)` that returns
         gradients and Hessians, `learning_rate` a function of the round.
     train : Any
-        Rows to train on: a `Dataset` that has kept its rows, `(X, y)` or `(X, y, weights)`.
+        Rows to train on: a `Dataset` that still has its rows (`free_raw_data=False`), `(X, y)` or
+        `(X, y, weights)`.
     valid : Any
-        Rows to score on, in the same form.
+        Rows to score on, in one of the same forms.
     metric : Metric | None
         One of LightGBM's metrics, or a function `(booster, valid)` that returns a number and gets
         `valid` unchanged. Default: `metric` of the params.
     maximize : bool | None
-        Whether higher metric values are better. Default: known for LightGBM's metrics, True for a
-        function.
+        Whether higher metric values are better. Default: what LightGBM says of its own metrics,
+        True for a function.
     full_steps : int | None
         Number of rounds in a full training. Default: `num_iterations` of the params, else no
         limit.
@@ -67,8 +69,8 @@ class LightGBMLearner(BoosterLearner):
     LearnerError
         `train` or `valid` is missing, has another form or no rows, or boosting is "rf".
     SettingError
-        There is no metric, or there are two, or it is unknown; `full_steps` is given twice; the
-        params stop early.
+        There is no metric, there are two metrics, or the metric is unknown; `full_steps` and the
+        params differ; the params have a setting for early stopping.
 
     Examples
     --------
@@ -107,7 +109,7 @@ class LightGBMLearner(BoosterLearner):
         self._freq = int(self._known["bagging_freq"]) if self._bags else 1
 
     def _begin(self, copied: bool = False) -> tuple[Any, list[Any]]:
-        """Make a model without rounds, and return the rows that it has, its own ones if copied."""
+        """Create a model without rounds; return it and its rows, which are copies if `copied`."""
         train = self._model_rows("train", self._train_rows, copied)
         self.model = self._library.Booster(self._params, train)
         scored = () if self._valid_rows is None else (self._valid_rows,)
@@ -119,14 +121,14 @@ class LightGBMLearner(BoosterLearner):
     def _round(self, number: int) -> None:
         settings = self._settings_at(number)
         if "bagging_freq" in settings:
-            # LightGBM makes new generators of rows only if a setting of their sampling changes.
+            # LightGBM seeds its generators for rows again only if a sampling setting changes.
             self.model.reset_parameter({"bagging_freq": self._freq + 1})
         if settings:
             self.model.reset_parameter(settings)
         self.model.update(fobj=self._objective)
 
     def _settings_at(self, number: int) -> dict[str, Any]:
-        """Return the settings that change at a round."""
+        """Return the settings that change in round `number`."""
         rate = {} if self._rate is None else {"learning_rate": self._rate(number)}
         if number % self._freq or not draws_at_random(self._known):
             return rate
@@ -154,7 +156,7 @@ class LightGBMLearner(BoosterLearner):
         return data if isinstance(data, BinnedRows) else super()._rows(name, data)
 
     def _model_rows(self, name: str, rows: Any, copied: bool, reference: Any = None) -> Any:
-        """Return rows as a booster takes them: shared ones, or the learner's own copy."""
+        """Return rows for a booster: shared rows, or a copy for this learner."""
         if isinstance(rows, BinnedRows):
             if not copied:
                 return rows.dataset
@@ -162,9 +164,9 @@ class LightGBMLearner(BoosterLearner):
         return self._own_rows(name, rows, reference)
 
     def predictions(self) -> Any:
-        """Return the predictions of the rows in `valid`, as they are after the latest round.
+        """Return the predictions for the rows in `valid` after the latest round.
 
-        LightGBM adds each tree's part when the tree is made: no tree is evaluated again.
+        LightGBM updates them with each new tree, so no tree is evaluated again.
         """
         found: list[Any] = []
 
@@ -176,7 +178,7 @@ class LightGBMLearner(BoosterLearner):
         return found[0]
 
     def _own_rows(self, name: str, rows: Any, reference: Any = None) -> Any:
-        """Return the learner's own copy of rows, which it can read again after a restore."""
+        """Return a copy of rows for this learner, which it can read again after a restore."""
         if rows.data is None or rows.init_score is not None:
             why = "has released its rows, or has an init_score, and cannot be restored"
             raise LearnerError(f"{name} {why}: use Dataset(X, y, free_raw_data=False), or (X, y)")
@@ -191,7 +193,7 @@ class LightGBMLearner(BoosterLearner):
         self.continue_from(self._library.Booster(model_file=folder / FILE), steps)
 
     def continue_from(self, model: Any, steps: int) -> None:
-        """Restore the state after `steps` rounds from a booster that has them."""
+        """Restore the state after `steps` rounds from a booster that has these rounds."""
         hidden = keeps_hidden_states(self._known)
         kept = 0 if hidden else max(0, steps - 1) // self._freq * self._freq
         train, valid = self._begin(copied=kept > 0)
@@ -213,7 +215,7 @@ class LightGBMLearner(BoosterLearner):
 
 
 def settings_of(booster: Any) -> dict[str, str]:
-    """Return all settings as LightGBM understood them, by its own names."""
+    """Return all settings as LightGBM uses them, by LightGBM's names."""
     return dict(re.findall(r"^\[(\w+): (.*)\]$", booster.model_to_string(), re.MULTILINE))
 
 
@@ -229,7 +231,7 @@ def keeps_hidden_states(settings: Mapping[str, str]) -> bool:
 
 
 def draws_rows(settings: Mapping[str, str]) -> bool:
-    """Return whether rows are drawn at random; without a `bagging_freq`, LightGBM uses all."""
+    """Return whether rows are sampled; without `bagging_freq`, LightGBM uses all rows."""
     return settings["bagging_freq"] != "0" and _below_1(settings, OF_ROWS)
 
 
@@ -238,7 +240,7 @@ def _below_1(settings: Mapping[str, str], names: tuple[str, ...]) -> bool:
 
 
 def draws_at_random(settings: Mapping[str, str]) -> bool:
-    """Return whether rounds are drawn at random, by generators that can be seeded again."""
+    """Return whether rounds use random numbers from generators that can be seeded again."""
     if keeps_hidden_states(settings):
         return False
     columns = settings["extra_trees"] == "1" or _below_1(settings, OF_COLUMNS)

@@ -1,4 +1,4 @@
-"""Lightning: a learner that continues one `Trainer`, and restores Lightning's own checkpoints."""
+"""Lightning: a learner that continues one `Trainer` and uses Lightning's own checkpoints."""
 
 import inspect
 import shutil
@@ -13,12 +13,13 @@ from latebloomer.integrations import library_learner as base
 __all__ = ["LightningLearner"]
 
 FILE = "lightning.ckpt"
-OWN = ("max_epochs", "min_epochs", "max_steps", "min_steps", "max_time")  # given by full_steps
-QUIET = {  # unless the user says otherwise
+OWN = ("max_epochs", "min_epochs", "max_steps", "min_steps", "max_time")  # follow from full_steps
+QUIET = {  # defaults for the trainer
     "logger": False, "enable_checkpointing": False, "enable_progress_bar": False,
     "enable_model_summary": False, "num_sanity_val_steps": 0,
 }  # fmt: skip
-FINDERS = "LearningRateFinder", "BatchSizeFinder"  # they try out settings when a `fit` begins
+# They try out settings at the start of each `fit`.
+FINDERS = "LearningRateFinder", "BatchSizeFinder"
 LOGGING = "LearningRateMonitor", "DeviceStatsMonitor"  # callbacks that need a logger
 
 
@@ -27,14 +28,16 @@ class LightningLearner(base.AveragingLearner):
 
     The score is a metric that the module logs, negated for a loss, so that higher is better: race
     with `maximize=True`. The trainer is built with `max_epochs=full_steps`: a learning-rate
-    schedule made from `trainer.estimated_stepping_batches` or `max_epochs` is that of the full
-    training, wherever the race stops. One long `fit`, many pulls and a restored learner are the
-    same bit for bit if PyTorch is deterministic. Seed where you build the module.
+    schedule made from `trainer.estimated_stepping_batches` or `max_epochs` has the length of the
+    full training, even if the race stops earlier. One long `fit`, many pulls and a restored
+    learner give the same model bit for bit if PyTorch is deterministic. Set the seed in the
+    function that builds the module.
 
     If Lightning averages the weights (`callbacks=[EMAWeightAveraging(decay=...)]`, or another
-    `WeightAveraging`), the score is that of the average, which sees through a learning rate that
-    decays to zero within the full training; set `decay` to 1 - 1 / (0.01 * optimizer steps of a
-    full training). `model` is the module as trained, `averaged_model` a copy with the average.
+    `WeightAveraging`), the score is the score of the average. The average shows early how good the
+    module will be after a learning rate that decays to zero within the full training. Set `decay`
+    to 1 - 1 / (0.01 * optimizer steps of a full training). `model` has the trained weights;
+    `averaged_model` is a copy with the average.
 
     Parameters
     ----------
@@ -49,13 +52,13 @@ class LightningLearner(base.AveragingLearner):
     metric : str
         Name of a metric that the module logs.
     maximize : bool | None
-        Whether higher metric values are better. Default: known from the metric's name.
+        Whether higher metric values are better. Default: derived from the metric's name.
     weights_only : bool
-        Whether checkpoints are loaded so that no code can run from them.
+        Whether checkpoints are loaded in a way that cannot run code from the file.
     trainer : Any
-        All other settings go to the `Trainer`: `accelerator`, `precision`, `callbacks`. It logs
-        and saves nothing by default. A `ModelCheckpoint` among the callbacks switches saving on,
-        and a callback that needs a logger switches logging on.
+        All other arguments are passed to the `Trainer`, such as `accelerator`, `precision` and
+        `callbacks`. By default the trainer logs and saves nothing. A `ModelCheckpoint` among the
+        callbacks turns saving on, and a callback that needs a logger turns logging on.
 
     Raises
     ------
@@ -64,9 +67,9 @@ class LightningLearner(base.AveragingLearner):
     LearnerError
         The module is not a `LightningModule`, or there is nothing to score on.
     SettingError
-        A setting of the trainer is given twice, the metric's name does not say which direction is
-        better, weights are averaged in a way that cannot be paused, or a callback would search for
-        a learning rate or a batch size at every pull.
+        An argument of the trainer follows from `full_steps`, the metric's name does not tell
+        whether higher is better, weights are averaged in a way that cannot be paused, or a
+        callback would search for a learning rate or a batch size at every pull.
 
     Examples
     --------
@@ -139,7 +142,7 @@ class LightningLearner(base.AveragingLearner):
         tools = self._lightning.pytorch.callbacks
         kinds = getattr(tools, "WeightAveraging", ())
         self._averagers = tools.StochasticWeightAveraging, kinds
-        # What averages the weights, if anything: each trainer gets its own copy of it.
+        # The callback that averages the weights, if any: each trainer gets a copy of it.
         self._rule = next((one for one in self._callbacks if isinstance(one, kinds)), None)
         self._settings = {"metric": metric, "full_steps": self.full_steps, "ema": bool(self._rule)}
         both = isinstance(train, self._lightning.LightningDataModule)
@@ -153,7 +156,7 @@ class LightningLearner(base.AveragingLearner):
         self._start()
 
     def _needed(self) -> dict[str, Any]:
-        """Return what the user's callbacks need of a trainer."""
+        """Return the trainer's settings that the user's callbacks need."""
         tools = self._lightning.pytorch.callbacks
         saves = any(isinstance(one, tools.Checkpoint) for one in self._callbacks)
         logs = any(isinstance(one, _kinds(tools, LOGGING)) for one in self._callbacks)
@@ -164,10 +167,11 @@ class LightningLearner(base.AveragingLearner):
 
     def _start(self) -> None:
         """Begin with a new trainer."""
-        self._states: list[Any] = []  # of optimizers and schedulers: each `fit` makes new ones
-        self._restart: Path | None = None  # a checkpoint from which the next `fit` continues
+        # States of optimizers and schedulers, because each `fit` makes new ones.
+        self._states: list[Any] = []
+        self._restart: Path | None = None  # checkpoint from which the next `fit` continues
         self._average, self._averaging = None, deepcopy(self._rule)
-        if self._averaging is not None:  # it would replace the weights when each `fit` ends
+        if self._averaging is not None:  # it would replace the weights at the end of each `fit`
             self._averaging.on_train_end = lambda *_: None
         self._trainer = self._new_trainer(self._averaging)
 
@@ -190,19 +194,20 @@ class LightningLearner(base.AveragingLearner):
             given["ckpt_path"] = str(self._restart)
             if "weights_only" in inspect.signature(trainer.fit).parameters:
                 given["weights_only"] = self._weights_only
-        elif self.steps:  # as after a checkpoint; else the loader is started twice
+        elif self.steps:  # else the loader would be started twice
             trainer.fit_loop.load_state_dict(trainer.fit_loop.state_dict())
         with self._random.in_use():
             trainer.fit(self.model, **self._fit_data, **given)
-        if trainer.interrupted:  # Lightning takes Ctrl-C for the end of a training
+        if trainer.interrupted:  # Lightning treats Ctrl-C as the end of a training
             raise KeyboardInterrupt
         self._restart, self._states = None, [part.state_dict() for part in _parts(trainer)]
         if self._averaging is not None:
-            self._averaging.setup = lambda *_, **__: None  # it would make a new average
+            self._averaging.setup = lambda *_, **__: None  # it would start a new average
             state: dict[str, Any] = {"state_dict": {}}
             self._averaging.on_save_checkpoint(trainer, self.model, state)
             self._average = state["state_dict"]
-        if self._asked or trainer.current_epoch < last:  # a callback of the user's has ended it
+        # A callback of the user has ended the training.
+        if self._asked or trainer.current_epoch < last:
             self._end_at(trainer.current_epoch)
         late = self._averaging is not None and self._averaging.should_update(epoch_idx=last - 1)
         at_end = trainer.val_check_batch == trainer.num_training_batches
@@ -211,11 +216,11 @@ class LightningLearner(base.AveragingLearner):
         return base.need_reported(self._metric, trainer.callback_metrics)
 
     def _stop(self, trainer: Any, module: Any) -> None:
-        self._asked |= trainer.should_stop  # by a callback of the user's
+        self._asked |= trainer.should_stop  # a callback of the user has asked for it
         trainer.should_stop |= trainer.current_epoch + 1 >= self._last
 
     def _check_callbacks(self, trainer: Any, module: Any) -> None:
-        for one in trainer.callbacks:  # those of the module among them
+        for one in trainer.callbacks:  # including callbacks of the module
             if isinstance(one, self._averagers) and one is not self._averaging:
                 said = f"{type(one).__name__} would begin again at every pull"
                 raise SettingError(f"{said}: give one WeightAveraging, in callbacks=")
@@ -228,7 +233,7 @@ class LightningLearner(base.AveragingLearner):
                 raise SettingError(f"{said}: find the value before the race, and remove it")
 
     def _restore_parts(self, trainer: Any, module: Any) -> None:
-        if self._restart is None:  # else Lightning has read them from the checkpoint
+        if self._restart is None:  # else Lightning reads them from the checkpoint
             for part, state in zip(_parts(trainer), self._states, strict=False):
                 part.load_state_dict(state)
 
@@ -245,7 +250,7 @@ class LightningLearner(base.AveragingLearner):
         return base.need_reported(self._metric, trainer.callback_metrics)
 
     def _write(self, folder: Path) -> None:
-        if self._restart is not None:  # the new trainer has nothing to save yet
+        if self._restart is not None:  # the new trainer has no state to save yet
             shutil.copy(self._restart, folder / FILE)
         elif self.steps:
             self._trainer.save_checkpoint(folder / FILE)

@@ -14,17 +14,17 @@ from latebloomer.session import events
 
 __all__ = ["LoggingLogger", "MLflowLogger", "RaceLogger", "TensorBoardLogger", "WandbLogger"]
 
-RACE, LEARNER = "latebloomer.race", "latebloomer.learner"  # tags by which MLflow finds runs again
-MOST = 500  # characters of a parameter that MLflow takes
+RACE, LEARNER = "latebloomer.race", "latebloomer.learner"  # tags by which runs are found in MLflow
+MOST = 500  # maximum characters of a parameter in MLflow
 
 
 class RaceLogger(ABC):
-    """A callback that writes a race elsewhere: `race(..., callbacks=[logger])`.
+    """Base class of callbacks that write a race to another tool.
 
-    Your own logger has `begin`, `score` and `decide`, and may have `drop`, `note` and `end`. If a
-    logger
-    fails, the race notes a warning and does not call it again: a server that is gone would cost
-    its time-out at every pull.
+    Pass a logger as `race(..., callbacks=[logger])`. To write your own logger, define `begin`,
+    `score` and `decide`, and if needed `drop`, `note` and `end`. If a logger fails, the race notes
+    a warning and does not call it again: otherwise a server that does not answer would cost a
+    time-out at every pull.
 
     Examples
     --------
@@ -41,12 +41,12 @@ class RaceLogger(ABC):
     b, and the best score was 0.5
     """
 
-    _failed: str | None = None  # the race in which it failed
+    _failed: str | None = None  # ID of the race in which it failed
 
     def __call__(self, event: events.Event, view: RaceView) -> None:
         if self._failed == view.id and not isinstance(event, events.ProcessStarted):
             return
-        self._failed = view.id  # unless this call returns; the race notes what it raises
+        self._failed = view.id  # reset below if nothing raises an error
         match event:
             case events.ProcessStarted():
                 self.begin(view)
@@ -74,10 +74,10 @@ class RaceLogger(ABC):
 
     @abstractmethod
     def score(self, arm: int, pull: int, score: float, view: RaceView) -> None:
-        """Log the score of a learner's pull, by the number of the pull."""
+        """Log the score of one pull of a learner; `pull` is the number of that pull."""
 
     def note(self, arm: int | None, text: str, view: RaceView) -> None:  # noqa: B027
-        """Log what happened to a learner, or to the race if `arm` is None."""
+        """Log an event of a learner as text, or of the race if `arm` is None."""
 
     def drop(self, drop: events.Dropped, view: RaceView) -> None:
         """Log that a learner was dropped. Default: a note with the numbers that decided."""
@@ -88,18 +88,18 @@ class RaceLogger(ABC):
         """Log the verdict of a race that has finished."""
 
     def end(self, view: RaceView) -> None:  # noqa: B027
-        """Release what `begin` opened; the race may not have finished."""
+        """Close what `begin` opened; the race may not have finished."""
 
 
 class LoggingLogger(RaceLogger):
-    """Write a line for each pull (at `level`), note (warning), drop and verdict (info).
+    """Write a log line for each pull, note, drop and verdict.
 
     Parameters
     ----------
     logger : logging.Logger | str
         Logger to write to, or its name.
     level : int
-        Level of the lines about pulls.
+        Level of the lines about pulls. Notes are warnings; drops and verdicts have level INFO.
 
     Examples
     --------
@@ -137,7 +137,7 @@ class LoggingLogger(RaceLogger):
 
 
 class WriterPerLearner(RaceLogger):
-    """A logger that opens a writer at the first pull of each learner."""
+    """Base class of loggers that open a separate writer at the first pull of each learner."""
 
     def begin(self, view: RaceView) -> None:
         self._writers: dict[int | None, Any] = {}
@@ -162,10 +162,10 @@ class WriterPerLearner(RaceLogger):
 
 
 class TensorBoardLogger(WriterPerLearner):
-    """A folder for each race, with one for each learner; TensorBoard overlays their curves.
+    """Write a folder for each race with a folder per learner; TensorBoard overlays the curves.
 
-    The tag is `score`, the step the learner's pull; `dropped` is 1 where a learner was dropped,
-    and `kept` is 1 for the learner that is kept.
+    The tag is `score`, and the step is the number of the learner's pull. The tag `dropped` is 1 at
+    the step where a learner was dropped, and `kept` is 1 for the learner that is kept.
 
     Parameters
     ----------
@@ -199,7 +199,7 @@ class TensorBoardLogger(WriterPerLearner):
     def score(self, arm: int, pull: int, score: float, view: RaceView) -> None:
         writer = self._writer(arm, view)
         writer.add_scalar("score", score, pull)
-        writer.flush()  # else a kill loses what is in memory
+        writer.flush()  # else a kill would lose the values in memory
 
     def drop(self, drop: events.Dropped, view: RaceView) -> None:
         self._writer(drop.arm, view).add_scalar("dropped", 1.0, view.pulls[drop.arm])
@@ -219,16 +219,17 @@ class TensorBoardLogger(WriterPerLearner):
 
 
 class WandbLogger(WriterPerLearner):
-    """A group per race with a run per learner: `score`, whose step is the learner's pull.
+    """Log a group per race and a run per learner; `score` has the learner's pull as its step.
 
-    A race that is resumed continues in its runs.
+    A resumed race continues in the same runs.
 
     Parameters
     ----------
     project : str
-        Name of the project.
+        Name of the Weights & Biases project.
     settings : Any
-        All other settings go to `wandb.init`: `mode="offline"`, `entity`, `dir`, `tags`.
+        All other arguments are passed to `wandb.init`, such as `mode="offline"`, `entity`, `dir`
+        and `tags`.
 
     Raises
     ------
@@ -274,9 +275,9 @@ class WandbLogger(WriterPerLearner):
 
 
 class MLflowLogger(WriterPerLearner):
-    """A parent run per race and a child run per learner: metric `score`, whose step is the pull.
+    """Log a parent run per race and a child run per learner; `score` has the pull as its step.
 
-    A race that is resumed continues in its runs.
+    A resumed race continues in the same runs.
 
     Parameters
     ----------
@@ -317,7 +318,7 @@ class MLflowLogger(WriterPerLearner):
         found = client.get_experiment_by_name(self._name)
         self._experiment = found.experiment_id if found else client.create_experiment(self._name)
         for run in client.search_runs([self._experiment], f"tags.`{RACE}` = '{view.id}'"):
-            arm = run.data.tags.get(LEARNER)  # of an earlier process; none for the race's own
+            arm = run.data.tags.get(LEARNER)  # None for the parent run
             self._writers[None if arm is None else int(arm)] = run.info.run_id
             client.update_run(run.info.run_id, status="RUNNING")
         self._writer(None, view)
@@ -349,7 +350,7 @@ class MLflowLogger(WriterPerLearner):
         return str(run)
 
     def _close(self, writer: Any) -> None:
-        """Mark the run of an unfinished race as killed; a resume continues it."""
+        """Mark the run of an unfinished race as killed; a resumed race continues it."""
         if self._client.get_run(writer).info.status == "RUNNING":
             self._client.set_terminated(writer, status="KILLED")
 
@@ -357,5 +358,5 @@ class MLflowLogger(WriterPerLearner):
 def settings_in_words(view: RaceView) -> dict[str, str]:
     """Return the settings of a race as text, by name."""
     asked = view.settings.as_dict() | {"policy": view.settings.rule, "race": view.id}
-    asked.pop("learner_settings")  # long, and about learners
+    asked.pop("learner_settings")  # they are long and belong to the learners
     return {name: str(value) for name, value in asked.items() if value is not None}

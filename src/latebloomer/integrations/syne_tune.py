@@ -1,6 +1,6 @@
 """Our policies as a scheduler of Syne Tune: trials are paused at our levels and resumed.
 
-The journal is the state: after a kill a new tuner, with the same arguments, continues the race.
+All state is in the journal: after a kill, a new tuner with the same arguments continues the race.
 A trial and its arm have the same number.
 """
 
@@ -20,21 +20,21 @@ __all__ = ["RaceCallback", "RaceScheduler"]
 
 SCHEDULER = "syne_tune.optimizer.scheduler"
 Suggestion: Any = base_class(SCHEDULER, "TrialSuggestion")
-STALE = ("pause", "stop", "end")  # marks that a local back end leaves next to a trial
+STALE = ("pause", "stop", "end")  # files that a local back end leaves next to a trial
 WORKER_TIME = "st_worker_time"  # seconds since a script was started, added to every result
 
 
 class RaceScheduler(base_class(SCHEDULER, "TrialScheduler")):  # type: ignore[misc]
-    """Race `n_trials` configurations, which `searcher` proposes in the first phase.
+    """Race `n_trials` configurations that `searcher` proposes in the first phase.
 
-    A pull is one result of a trial. The configuration has under `max_resource_attr` the result up
-    to which the script may train now; there it saves and ends. With several workers the tuner
-    needs `callbacks=[RaceCallback(), ...]`.
+    A pull is one result of a trial. The script reads from its configuration, under
+    `max_resource_attr`, up to which result it may train now; then it saves its state and ends. If
+    the tuner has several workers, it needs `callbacks=[RaceCallback(), ...]`.
 
     Parameters
     ----------
     config_space : dict[str, Any]
-        Settings and the spaces that they are drawn from, as for Syne Tune.
+        Settings, and the spaces from which they are drawn, as in Syne Tune.
     n_trials : int
         Number of configurations that race.
     journal : Place
@@ -46,13 +46,13 @@ class RaceScheduler(base_class(SCHEDULER, "TrialScheduler")):  # type: ignore[mi
     time_attr : str
         Name of the script's own counter of results: 1, 2, 3, ...
     max_resource_attr : str
-        Name of the setting with the result up to which a script trains.
+        Name of the setting that contains the number of the result up to which a script trains.
     searcher : Any
         Name of one of Syne Tune's searchers, or an object with `suggest()`.
     searcher_kwargs : Mapping[str, Any] | None
-        Settings of a searcher that is named.
+        Settings of the searcher, if `searcher` is a name.
     seed : int
-        Seed of the searcher and of the race.
+        Seed for the searcher and the race.
     settings : Any
         The budget, as `budget=` (total results) or `trainings=8, full_steps=81`; and `policy`,
         `horizon` and `min_pulls` as in `race`.
@@ -75,8 +75,8 @@ class RaceScheduler(base_class(SCHEDULER, "TrialScheduler")):  # type: ignore[mi
             {"slow": uniform(1, 50), "epochs": 20}, 4, "race.db", metric="accuracy",
             do_minimize=False, trainings=2, full_steps=20,
         )
-        first = scheduler.suggest()  # a `Tuner(scheduler=scheduler, ...)` asks this
-        assert first.config["epochs"] < 20  # it is paused there, and compared
+        first = scheduler.suggest()  # a `Tuner(scheduler=scheduler, ...)` calls this
+        assert first.config["epochs"] < 20  # it is paused there and compared
     """
 
     def __init__(
@@ -104,11 +104,11 @@ class RaceScheduler(base_class(SCHEDULER, "TrialScheduler")):  # type: ignore[mi
             factory = import_module("syne_tune.optimizer.schedulers.searchers.searcher_factory")
             options = {"random_seed": seed, **(searcher_kwargs or {})}
             self._searcher = factory.searcher_factory(searcher, config_space, **options)
-        self._started = 0  # trials, in this process
+        self._started = 0  # number of trials started in this process
         self._caps: dict[int, int] = {}  # the result up to which each running trial trains
         self._paused: set[int] = set()
-        self._worker_times: dict[int, float] = {}  # of each trial's last result
-        self._tuner: Any = None  # by the callback
+        self._worker_times: dict[int, float] = {}  # worker time at each trial's last result
+        self._tuner: Any = None  # set by the callback
 
     def verdict(self) -> Verdict:
         """Return which trial to keep, and why."""
@@ -119,10 +119,10 @@ class RaceScheduler(base_class(SCHEDULER, "TrialScheduler")):  # type: ignore[mi
         return dict(self.race.state.trials[self.race.session.best_arm].config)
 
     def is_over(self, status: Any = None) -> bool:
-        """Return whether the race has finished: a tuner's `stop_criterion`."""
+        """Return whether the race has finished, for a tuner's `stop_criterion`."""
         return self.race.session.over
 
-    # --- what Syne Tune asks ---
+    # --- methods that Syne Tune calls ---
 
     def suggest(self) -> Any:
         """Start the next trial, or resume one that may train; None if the race has finished."""
@@ -137,7 +137,7 @@ class RaceScheduler(base_class(SCHEDULER, "TrialScheduler")):  # type: ignore[mi
         return None
 
     def _has_config(self, arm: int) -> bool:
-        """Return whether a trial has a configuration: that before a kill, or a new proposal."""
+        """Return whether a trial has a configuration, from before a kill or newly proposed."""
         if arm in self.race.state.trials:
             return True
         config = self._searcher.suggest()
@@ -148,9 +148,9 @@ class RaceScheduler(base_class(SCHEDULER, "TrialScheduler")):  # type: ignore[mi
         return config is not None
 
     def _capped(self, arm: int) -> dict[str, Any]:
-        """Return a configuration with the result at which its trial ends.
+        """Return a trial's configuration, with the number of the result at which it ends now.
 
-        A trial that may not train repeats its results.
+        A trial that may not be trained further repeats its results.
         """
         waits = self.race.next_of(arm) != GO_ON
         cap = max(1, self.race.session.pulls_of(arm)) if waits else self.race.level(arm)
@@ -172,10 +172,11 @@ class RaceScheduler(base_class(SCHEDULER, "TrialScheduler")):  # type: ignore[mi
         arm = int(trial.trial_id)
         before, now = self._worker_times.get(arm, 0.0), float(result.get(WORKER_TIME, 0.0))
         self._worker_times[arm] = now
-        seconds = now - before if now >= before else now  # a new script starts at 0
+        # The worker time of a new script starts at 0.
+        seconds = now - before if now >= before else now
         said = self.race.on_result(arm, result, self.time_attr, self.metric, seconds)
         if said == GO_ON and result[self.time_attr] >= self._caps[arm]:
-            said = WAIT  # its script ends here, and is started again for the next phase
+            said = WAIT  # its script ends now and is started again for the next phase
         if said != GO_ON:
             self._caps.pop(arm, None)
         if said == WAIT:
@@ -184,7 +185,7 @@ class RaceScheduler(base_class(SCHEDULER, "TrialScheduler")):  # type: ignore[mi
         return {GO_ON: "CONTINUE", WAIT: "PAUSE", END: "STOP"}[said]
 
     def on_trial_complete(self, trial: Any, result: Mapping[str, Any]) -> None:
-        """Let a script that ended before its level keep its place by its scores."""
+        """Record a trial whose script ended before its level as finished; it can still win."""
         self._gone(int(trial.trial_id), FINISHED, "finished")
 
     def on_trial_error(self, trial: Any) -> None:
@@ -197,7 +198,7 @@ class RaceScheduler(base_class(SCHEDULER, "TrialScheduler")):  # type: ignore[mi
         self.fit_workers()
 
     def metric_names(self) -> list[str]:
-        """Return the metric that decides, in a list."""
+        """Return a list with the name of the metric that decides."""
         return [self.metric]
 
     def metric_mode(self) -> str:
@@ -205,7 +206,7 @@ class RaceScheduler(base_class(SCHEDULER, "TrialScheduler")):  # type: ignore[mi
         return "min" if self.do_minimize else "max"
 
     def metadata(self) -> dict[str, Any]:
-        """Return what Syne Tune keeps with the results."""
+        """Return the metadata that Syne Tune stores with the results."""
         own = {"policy": repr(self.race.settings.policy), "journal": str(self.race.place)}
         metric = {"metric_names": self.metric_names(), "metric_mode": self.metric_mode()}
         return super().metadata() | {"scheduler_kwargs": own} | metric
@@ -213,12 +214,12 @@ class RaceScheduler(base_class(SCHEDULER, "TrialScheduler")):  # type: ignore[mi
     # --- several workers ---
 
     def attend(self, tuner: Any) -> None:
-        """Limit a tuner's workers to the trials that may train: it cannot wait otherwise."""
+        """Limit a tuner's workers to the trials that may train now: a tuner cannot wait."""
         self._tuner, self._workers = tuner, tuner.n_workers
         self.fit_workers()
 
     def fit_workers(self) -> None:
-        """Set as many workers as trials run or may be started."""
+        """Set the number of workers to the number of trials that run or may be started."""
         if self._tuner is not None:
             waiting = len(self.race.names) - self._started + len(self._wanted())
             self._tuner.n_workers = max(1, min(self._workers, len(self._caps) + waiting))
@@ -228,7 +229,7 @@ class RaceScheduler(base_class(SCHEDULER, "TrialScheduler")):  # type: ignore[mi
 
 
 class RaceCallback(base_class("syne_tune.tuner_callback", "TunerCallback")):  # type: ignore[misc]
-    """Let a tuner have several workers, or continue in the folder of a killed one.
+    """Let a tuner use several workers, or continue in the folder of a killed tuner.
 
     Examples
     --------
@@ -241,7 +242,7 @@ class RaceCallback(base_class("syne_tune.tuner_callback", "TunerCallback")):  # 
     """
 
     def on_tuning_start(self, tuner: Any) -> None:
-        """Remove the marks that a killed tuner left, and limit the workers."""
+        """Remove the files that a killed tuner left, and limit the workers."""
         for arm in range(len(tuner.scheduler.race.names)):
             for name in STALE if hasattr(tuner.trial_backend, "trial_path") else ():
                 (tuner.trial_backend.trial_path(arm) / name).unlink(missing_ok=True)

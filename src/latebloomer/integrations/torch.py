@@ -1,4 +1,4 @@
-"""PyTorch: a learner of your own model, optimizer, loader, loss and metric."""
+"""PyTorch: a learner made of your own model, optimizer, loader, loss and metric."""
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping
@@ -21,13 +21,14 @@ STATISTICS = 50  # batches from which an average's BatchNorm statistics are comp
 class TorchLearner(base.AveragingLearner):
     """Wrap a PyTorch model as a learner. One step is an epoch or `batches` batches.
 
-    A batch is `(inputs, targets)`; it is moved to the model's device and used with
-    `loss(outputs, targets)`. Of a batch that is a dict, the model is called with the entries that
-    its `forward` names, and the loss with the outputs and the whole batch. The score is
+    A batch is `(inputs, targets)`; it is moved to the model's device and used with `loss(outputs,
+    targets)`. If a batch is a dict, the model is called with the entries that are named like
+    arguments of its `forward`, and the loss with the outputs and the whole batch. The score is
     `metric(model)`. Model, optimizer, scheduler, scaler, the place in the epoch and the random
-    states are saved in PyTorch's own format: a restored learner is the same bit for bit if PyTorch
-    is deterministic. Loaders whose worker processes live on (`persistent_workers`) keep random
-    states that cannot be saved. Seed where you build the model.
+    states are saved in PyTorch's own format: a restored learner continues bit for bit like the
+    original if PyTorch is deterministic. This does not hold for loaders with `persistent_workers`,
+    because the random states of such workers cannot be saved. Set the seed in the function that
+    builds the model.
 
     Parameters
     ----------
@@ -39,7 +40,7 @@ class TorchLearner(base.AveragingLearner):
         A `DataLoader`, or another object that returns the batches of an epoch each time it is
         iterated.
     loss : Callable[[Any, Any], Any] | None
-        Function of outputs and targets that returns the loss; None if `train_batch` is given.
+        Function of outputs and targets that returns the loss; None if `train_batch` trains.
     metric : Callable[[Any], float]
         Function that takes the model, in evaluation mode and without gradients, and returns the
         score.
@@ -48,23 +49,24 @@ class TorchLearner(base.AveragingLearner):
     batches : int | None
         Number of batches in a step. Default: an epoch.
     scheduler : Any
-        Scheduler of learning rates; set it to the full training. `ReduceLROnPlateau` is stepped
-        with the metric after each step of the learner.
+        Scheduler of learning rates; its length must be the full training. Default: constant rate.
+        `ReduceLROnPlateau` is stepped with the metric after each step of the learner.
     schedule_by : str
-        When the scheduler is stepped: after each "epoch", or after each "batch" that the
-        optimizer steps on. A schedule whose length fits the other word is refused.
+        When the scheduler is stepped: after each "epoch", or after each "batch" that the optimizer
+        steps on. If the length of the schedule fits the other choice, an error is raised.
     maximize : bool
         Whether higher metric values are better. If False, the score is the negated metric.
     autocast : Callable[[], Any]
-        Function that returns the context in which a loss is computed, such as
+        Function that returns the context manager in which a loss is computed, such as
         `torch.autocast("cuda")`.
     scaler : Any
-        A `GradScaler`.
+        A `GradScaler`, for mixed precision. Default: none.
     accumulate : int
-        Number of batches whose gradients are averaged before the optimizer steps. A group of
-        batches may reach into the next epoch.
+        Number of batches whose gradients are averaged before the optimizer steps. Such a group of
+        batches may continue into the next epoch.
     clip : float | None
-        Largest norm of the gradients: larger ones are scaled down to it. Default: no limit.
+        Maximum norm of the gradients; larger gradients are scaled down to this norm. Default: no
+        limit.
     train_batch : Callable[[Any], Any] | None
         Function that does all of the training on one batch, in place of `loss`.
     state : Any
@@ -72,13 +74,13 @@ class TorchLearner(base.AveragingLearner):
         together with the gradients.
     ema : float | None
         Memory of an exponential moving average of the weights, as a fraction of the full training
-        (0.01 is a good value). The score is then that of the averaged weights, which sees through
-        a learning rate that decays to zero within the full training; it misleads under a constant
-        rate and if overfitting decides. `model` is the model as trained, `averaged_model` the
-        average. Statistics of BatchNorm are computed again, from up to 50 batches. Needs
-        `full_steps`. Default: no average.
+        (0.01 is a good value). The score is then the score of the averaged weights. It shows early
+        how good the model will be after a learning rate that decays to zero within the full
+        training; it misleads if the rate is constant or if overfitting decides. `model` has the
+        trained weights, and `averaged_model` the average. Its BatchNorm statistics are computed
+        again from up to 50 batches. Needs `full_steps`. Default: no average.
     weights_only : bool
-        Whether checkpoints are loaded so that no code can run from them.
+        Whether checkpoints are loaded in a way that cannot run code from the file.
 
     Raises
     ------
@@ -87,7 +89,7 @@ class TorchLearner(base.AveragingLearner):
     LearnerError
         The model, the optimizer, the loader, the metric or the state cannot be used.
     SettingError
-        Neither `loss` nor `train_batch` is given, or both; a number or a word is out of range.
+        Neither or both of `loss` and `train_batch` are passed, or a setting is outside its range.
 
     Examples
     --------
@@ -170,7 +172,7 @@ class TorchLearner(base.AveragingLearner):
         self._scaler = scaler or self._torch.amp.GradScaler(enabled=False)
         self._batches, self._autocast, self._weights_only = batches, autocast, weights_only
         self._train_batch, self._accumulate, self._clip = train_batch, accumulate, clip
-        self._gathered = 0  # batches whose gradients wait for the optimizer
+        self._gathered = 0  # number of batches whose gradients the optimizer has not used yet
         self._rank_by(metric, maximize)
         self._by_metric = isinstance(scheduler, self._torch.optim.lr_scheduler.ReduceLROnPlateau)
         if self._by_metric:
@@ -198,9 +200,9 @@ class TorchLearner(base.AveragingLearner):
         self._epoch = Epoch(loader, self._random)
 
     def _lengths(self, full_steps: int) -> tuple[float | None, float | None]:
-        """Return the epochs and the optimizer's steps of a full training, where they are known."""
+        """Return the epochs and optimizer steps of a full training; None if not known."""
         epoch: int | None = None
-        with suppress(TypeError):  # a loader of a stream has no length
+        with suppress(TypeError):  # a loader for a stream has no length
             epoch = len(self._loader)
         each = self._batches or epoch
         batches = None if each is None else full_steps * each
@@ -208,7 +210,7 @@ class TorchLearner(base.AveragingLearner):
         return epochs, batches and batches / self._accumulate
 
     def _new_average(self, ema: float) -> Any:
-        """Return an average of the model that remembers a fraction of the full training."""
+        """Return a running average of weights over about the fraction `ema` of training."""
         steps = None if self.full_steps is None else self._lengths(self.full_steps)[1]
         if steps is None:
             why = "the length of the full training: full_steps, and batches for an endless loader"
@@ -232,12 +234,13 @@ class TorchLearner(base.AveragingLearner):
             return value
 
     def _value_after_training(self) -> Any:
-        if self._average is not None:  # its BatchNorm statistics, without what training draws
+        # Compute its BatchNorm statistics, without changing training's random states.
+        if self._average is not None:
             before, batches = self._random.now(), islice(self._loader, STATISTICS)
             place = next(self.model.parameters()).device
             try:
                 self._torch.optim.swa_utils.update_bn(batches, self._average, place)
-            except (AttributeError, TypeError) as error:  # a dict, for example
+            except (AttributeError, TypeError) as error:  # the batch is a dict, for example
                 why = "BatchNorm's statistics need batches that begin with the inputs"
                 raise LearnerError(f"ema= is given, but {why} ({error})") from error
             self._random.apply(before)
@@ -270,7 +273,7 @@ class TorchLearner(base.AveragingLearner):
 
     def _train_on(self, batch: Any) -> None:
         (self._train_batch or self._use_loss)(batch)
-        if self._gathered == 0:  # the optimizer has stepped
+        if self._gathered == 0:  # the optimizer has used all gradients
             self._schedule("batch")
             if self._average is not None:
                 self._average.update_parameters(self.model)
@@ -303,7 +306,7 @@ class TorchLearner(base.AveragingLearner):
         return self._loss(self.model(inputs), targets)
 
     def _taken(self, batch: dict[str, Any]) -> dict[str, Any]:
-        """Return the entries of a batch that the model's `forward` names; all, if it takes any."""
+        """Return the entries of a batch that `forward` accepts; all if it has `**kwargs`."""
         known = inspect.signature(self.model.forward).parameters
         if any(one.kind is one.VAR_KEYWORD for one in known.values()):
             return batch
@@ -335,13 +338,13 @@ class TorchLearner(base.AveragingLearner):
 
 
 class Epoch:
-    """The loader's batches and the place in them, which a checkpoint can restore."""
+    """The batches of an epoch and the position in it, which a checkpoint can restore."""
 
     def __init__(self, loader: Any, random: base.RandomStates) -> None:
         self._loader, self._random = loader, random
-        self._left: Iterator[Any] | None = None  # batches of the present epoch
-        self._began: Any = None  # random states at its beginning
-        self._had = 0  # batches of it that were used
+        self._left: Iterator[Any] | None = None  # remaining batches of the current epoch
+        self._began: Any = None  # random states at the beginning of the epoch
+        self._had = 0  # number of its batches already used
 
     def next(self) -> Any:
         """Return the next batch; None once at the end of each epoch."""
@@ -357,11 +360,11 @@ class Epoch:
         return batch
 
     def state(self) -> tuple[int, Any]:
-        """Return what `restore` needs."""
+        """Return the arguments for `restore`."""
         return (0, None) if self._left is None else (self._had, self._began)
 
     def restore(self, had: int, began: Any) -> None:
-        """Start the epoch as it was started and skip the batches that were used."""
+        """Start the epoch from its original random states and skip the batches already used."""
         if had:
             after, self._random.state = self._random.state, began
             with self._random.in_use():
@@ -389,7 +392,7 @@ def _check_parts(
 
 
 def _check_training(loss: Any, train_batch: Any, unused: list[str]) -> None:
-    """Raise an error for what cannot train a batch; `unused` is what only `loss` uses."""
+    """Raise an error if no batch can be trained; `unused` are arguments only for `loss`."""
     if (loss is None) == (train_batch is None):
         raise SettingError("give loss, or loss=None and train_batch: one of them trains a batch")
     if train_batch is not None and unused:
@@ -401,7 +404,7 @@ def _check_training(loss: Any, train_batch: Any, unused: list[str]) -> None:
 
 
 def _check_plateau(scheduler: Any, maximize: bool, schedule_by: str) -> None:
-    """Raise an error for a `ReduceLROnPlateau` that would misread the metric."""
+    """Raise an error if a `ReduceLROnPlateau` would take better metric values for worse ones."""
     mode = "max" if maximize else "min"
     if scheduler.mode != mode:
         raise SettingError(

@@ -1,4 +1,4 @@
-"""Hugging Face Transformers: a learner that continues a `Trainer` from the states in memory."""
+"""Hugging Face Transformers: a learner that continues a `Trainer` from its state in memory."""
 
 import gc
 import shutil
@@ -15,20 +15,20 @@ from latebloomer.integrations import library_learner as base
 __all__ = ["HuggingFaceLearner"]
 
 MODEL, STATES = "model", "states.pt"
-PLACE = "trainer_state.json"  # the name under which the Trainer finds its place in a training
-ARGUMENTS = "training_args.bin"  # a pickle, which nothing reads
+PLACE = "trainer_state.json"  # file in which the Trainer looks for its position in a training
+ARGUMENTS = "training_args.bin"  # a pickle that is never read
 
 
 class HuggingFaceLearner(base.AveragingLearner):
     """Wrap a `Trainer` as a learner. One step is an epoch or `every` optimizer steps.
 
-    The score is a metric of `trainer.evaluate()`, or the Trainer's own if its `eval_strategy`
-    evaluates at the end of the pull, negated for a loss, so that higher is better:
-    race with `maximize=True`. The full training and its learning-rate schedule are those of the
-    trainer's arguments (`num_train_epochs`, `max_steps`), wherever a race stops. One long
-    `train()`, many pulls and a restored learner are the same bit for bit if PyTorch is
-    deterministic. Adapters (PEFT) and the trainers of TRL work too. Seed where you build the
-    model.
+    The score is a metric of `trainer.evaluate()`, negated for a loss, so that higher is better:
+    race with `maximize=True`. If the trainer's own `eval_strategy` evaluates at the end of the
+    pull, that evaluation is used. The trainer's arguments (`num_train_epochs`, `max_steps`) define
+    the full training and its learning-rate schedule, even if the race stops earlier. One long
+    `train()`, many pulls and a restored learner give the same model bit for bit if PyTorch is
+    deterministic. Adapters (PEFT) and the trainers of TRL work, too. Set the seed in the function
+    that builds the model.
 
     The trainer writes only the checkpoints that its arguments request, into its own `output_dir`,
     and it prints nothing: its printer and its progress bar are removed.
@@ -36,31 +36,32 @@ class HuggingFaceLearner(base.AveragingLearner):
     Parameters
     ----------
     trainer : Any
-        A `transformers.Trainer` with an evaluation set. A model that its `model_init` has made is
-        trained as it is.
+        A `transformers.Trainer` with an evaluation set. If it has a `model_init`, the model that
+        this function has already built is trained, and no other.
     metric : str | None
         Name of a metric that `trainer.evaluate()` reports, with or without `eval_`. Default:
         `metric_for_best_model` of the arguments, else the loss.
     maximize : bool | None
-        Whether higher metric values are better. Default: `greater_is_better` of the arguments, or
-        known from the metric's name.
+        Whether higher metric values are better. Default: `greater_is_better` of the arguments,
+        else derived from the metric's name.
     every : int | None
         Number of optimizer steps in a step of the race. Default: an epoch.
     ema : float | None
         Memory of an exponential moving average of the trainable weights, as a fraction of the full
-        training (0.01 is a good value). The score is then that of the averaged weights, which sees
-        through a learning rate that decays to zero within the full training. `model` is the model
-        as trained, `averaged_model` a copy with the average. Default: no average.
+        training (0.01 is a good value). The score is then the score of the averaged weights, which
+        shows early how good the model will be after a learning rate that decays to zero within the
+        full training. `model` has the trained weights; `averaged_model` is a copy with the
+        average. Default: no average.
 
     Raises
     ------
     MissingExtra
         Transformers or PyTorch is not installed, or too old.
     LearnerError
-        It is not a `Trainer`, or has no evaluation set.
+        `trainer` is not a `Trainer`, or has no evaluation set.
     SettingError
-        `every` is missing although the trainer counts `max_steps`, or the arguments load the best
-        model at the end.
+        `every` is missing although the trainer's arguments set `max_steps`, or the arguments set
+        `load_best_model_at_end`.
 
     Examples
     --------
@@ -109,7 +110,7 @@ class HuggingFaceLearner(base.AveragingLearner):
     ) -> None:
         self._library, self._torch = self._import(), self._import("torch")
         base.need_kind(isinstance(trainer, self._library.Trainer), "trainer", trainer, "a Trainer")
-        trainer.model_init = None  # it has made the model; each `train()` would make another
+        trainer.model_init = None  # it has built the model; each `train()` would build another one
         if every is not None:
             base.at_least_1("every", every, "it is the number of optimizer steps in a step")
         elif trainer.args.max_steps > 0:
@@ -135,7 +136,8 @@ class HuggingFaceLearner(base.AveragingLearner):
             "ema": ema,
         }
         self._random = base.RandomStates(self._torch)
-        self._folder = base.own_folder(self)  # of the place in the training, between two pulls
+        # Stores the position in the training between two pulls.
+        self._folder = base.own_folder(self)
         self._pause = _pause(self._library, trainer, self._random, every)
         if ema is not None:
             weights = [one for one in trainer.model.parameters() if one.requires_grad]
@@ -145,26 +147,26 @@ class HuggingFaceLearner(base.AveragingLearner):
         trainer.add_callback(self._pause)
         for printer in (self._library.PrinterCallback, self._library.ProgressCallback):
             trainer.remove_callback(printer)
-        # A Trainer continues only from a checkpoint. Ours tells it the place in the training; the
-        # model, which it would read from there, is the one in memory. There is no public way.
+        # A Trainer continues only from a checkpoint. This checkpoint has only the position in the
+        # training; the model stays the one in memory. There is no public method for this.
         self._load_model = trainer._load_from_checkpoint
         trainer._load_from_checkpoint = lambda *_: None
 
     @property
     def model(self) -> Any:
-        """The model as trained so far."""
+        """The model with its trained weights."""
         return self.trainer.model
 
     def _train(self, last: int) -> Any:
         pause, place = self._pause, str(self._folder) if self.steps else None
         pause.last, pause.ended, pause.cut = last, False, False
-        gc.freeze()  # each `train()` collects: in all objects that takes longer than a short pull
+        gc.freeze()  # `train()` collects garbage, which would take longer than a short pull
         try:
             with self._random.in_use():
                 self.trainer.train(resume_from_checkpoint=place)
         finally:
             gc.unfreeze()
-        if pause.cut or not pause.ended:  # a callback of the user's has ended it
+        if pause.cut or not pause.ended:  # a callback of the user has ended the training
             self._end_at(ceil(self.trainer.state.global_step / self._settings["every"]))
         self._random.state = pause.random
         pause.states = [part.state_dict() for part in _parts(self.trainer)]
@@ -201,7 +203,8 @@ class HuggingFaceLearner(base.AveragingLearner):
         logging = self._library.logging
         bars = logging.is_progress_bar_enabled()
         logging.disable_progress_bar()
-        self.trainer.save_model(str(folder / MODEL), _internal_call=True)  # not to be pushed
+        # Do not push it to the hub.
+        self.trainer.save_model(str(folder / MODEL), _internal_call=True)
         if bars:
             logging.enable_progress_bar()
         (folder / MODEL / ARGUMENTS).unlink(missing_ok=True)
@@ -220,21 +223,23 @@ class HuggingFaceLearner(base.AveragingLearner):
 
 
 def _parts(trainer: Any) -> list[Any]:
-    """Return what has its own state next to the model."""
+    """Return the parts other than the model that have a state."""
     parts = (trainer.optimizer, trainer.lr_scheduler, trainer.accelerator.scaler)
     return [part for part in parts if part is not None]
 
 
 def _pause(transformers: Any, trainer: Any, random: base.RandomStates, every: int) -> Any:
-    """Return a callback that ends a training after `last` steps, and continues it in the next."""
+    """Return a callback that pauses a training after `last` steps and continues it later."""
 
     class Pause(transformers.TrainerCallback):  # type: ignore[misc]
         last = 0
         states: list[Any] = []  # noqa: RUF012 (replaced, never changed)
-        ended = cut = False  # whether this callback, or one of the user's, ended the training
-        random: Any = None  # states of the generators at that end
-        after_step = staticmethod(lambda: None)  # updates an average of the weights, if any
-        evaluated: tuple[int, dict[str, Any]] = (-1, {})  # the Trainer's latest: step, metrics
+        ended = cut = False  # ended by this callback; cut short by a callback of the user
+        random: Any = None  # states of the generators at the pause
+        # Replaced by a function that updates an average of the weights, if any.
+        after_step = staticmethod(lambda: None)
+        # Step and metrics of the Trainer's own latest evaluation.
+        evaluated: tuple[int, dict[str, Any]] = (-1, {})
         _continues = False
 
         def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
@@ -247,7 +252,7 @@ def _pause(transformers: Any, trainer: Any, random: base.RandomStates, every: in
                 self.on_step_begin()
 
         def on_step_begin(self, *_: Any, **__: Any) -> None:
-            if self._continues:  # after batches were skipped, which draws numbers
+            if self._continues:  # skipping batches has drawn random numbers
                 random.apply(random.state)
                 self._continues = False
 
@@ -279,7 +284,7 @@ def _pause(transformers: Any, trainer: Any, random: base.RandomStates, every: in
 
 
 def _lengths(trainer: Any) -> tuple[int, int]:
-    """Return the optimizer steps of an epoch, and of the training that the arguments describe."""
+    """Return the number of optimizer steps in an epoch and in the full training."""
     args = trainer.args
     if args.max_steps > 0:
         return 0, args.max_steps

@@ -17,17 +17,18 @@ LOWER_IS_BETTER = {
     "tweedie-nloglik", "aft-nloglik",
 }  # fmt: skip
 SAMPLING = ("subsample", "colsample_bytree", "colsample_bylevel", "colsample_bynode")
-BLOCK = 16  # rounds after which generators are seeded again; a restore repeats fewer than that
+BLOCK = 16  # generators are seeded again after this number of rounds; a restore repeats fewer
 
 
 class XGBoostLearner(BoosterLearner):
     """Wrap an XGBoost booster as a learner. One step is one boosting round.
 
     The score is the metric on `valid`, negated for a loss, so that higher is better: race with
-    `maximize=True`. A restored learner is the same bit for bit. XGBoost does not save the states
-    of its generators: if rows or columns are sampled, they are seeded again every 16 rounds, by
-    the seed and the number of the round, so `xgboost.train` with the same seed draws other
-    samples, and a restore repeats up to 15 rounds (all with `lambdarank_unbiased`).
+    `maximize=True`. A restored learner continues bit for bit like the original. XGBoost does not
+    save the states of its generators. So if rows or columns are sampled, the learner seeds the
+    generators again every 16 rounds, by the seed and the number of the round. Therefore
+    `xgboost.train` with the same seed draws different samples, and a restore repeats up to 15
+    rounds. With `lambdarank_unbiased`, a restore repeats all rounds.
 
     Parameters
     ----------
@@ -37,7 +38,7 @@ class XGBoostLearner(BoosterLearner):
     train : Any
         Rows to train on: a `DMatrix`, `(X, y)` or `(X, y, weights)`.
     valid : Any
-        Rows to score on, in the same form.
+        Rows to score on, in one of the same forms.
     metric : Metric | None
         One of XGBoost's metrics, or a function `(booster, valid)` that returns a number and gets
         `valid` unchanged. Default: `eval_metric` of the params.
@@ -55,8 +56,9 @@ class XGBoostLearner(BoosterLearner):
     LearnerError
         `train` or `valid` is missing, or has another form.
     SettingError
-        There is no metric, or there are two; `full_steps` is given twice or is not a positive
-        integer; the params stop early.
+        There is no metric, there are two metrics, or the metric is unknown; `full_steps` and the
+        params differ, or `full_steps` is not a positive integer; the params have a setting for
+        early stopping.
 
     Examples
     --------
@@ -84,7 +86,7 @@ class XGBoostLearner(BoosterLearner):
     def _start(self) -> None:
         named = isinstance(self._metric, str)
         own = {"eval_metric": self._metric} if named else {"disable_default_eval_metric": 1}
-        # Without a seed for each round, learners share one generator.
+        # Unless each round is seeded, all learners share one generator.
         self._params = {"verbosity": 1, **self._params, **own, "seed_per_iteration": True}
         objective = self._params.get("objective")
         self._objective = self._params.pop("objective") if callable(objective) else None
@@ -99,21 +101,21 @@ class XGBoostLearner(BoosterLearner):
 
     @property
     def _block(self) -> int:
-        """Rounds between two seedings; each round where the first trees change later (dart)."""
+        """Number of rounds between two seedings; 1 for dart, which changes earlier trees."""
         return BLOCK if self._params.get("booster", "gbtree") == "gbtree" else 1
 
     def _seed_again(self) -> None:
-        """Have XGBoost make new generators, which are seeded by the round.
+        """Make XGBoost create new generators, which are seeded by the round.
 
-        Another `tree_method` makes new tree builders, and generators are part of them; unlike a
-        new booster, this keeps the predictions that the next round starts from.
+        Changing `tree_method` creates new tree builders, which contain the generators. Unlike a
+        new booster, this keeps the predictions from which the next round starts.
         """
         if self._params.get("booster") == "gblinear" or "updater" in self._params:
             self.model = self._booster(self.model.save_raw("ubj"))
             return
         own = self._params.get("tree_method", "auto")
         self.model.set_param("tree_method", "hist" if own == "approx" else "approx")
-        self.model.num_boosted_rounds()  # applies it
+        self.model.num_boosted_rounds()  # applies the change
         self.model.set_param("tree_method", own)
 
     def _named_value(self) -> float:
@@ -127,9 +129,9 @@ class XGBoostLearner(BoosterLearner):
         return name in HIGHER_IS_BETTER
 
     def predictions(self) -> Any:
-        """Return the predictions of the rows in `valid`, as they are after the latest round.
+        """Return the predictions for the rows in `valid` after the latest round.
 
-        XGBoost keeps the sums of the rows that a booster knows, and evaluates new trees only.
+        XGBoost stores the sums for rows that a booster knows, so only new trees are evaluated.
         """
         return self.model.predict(self._valid_rows)
 
@@ -147,9 +149,10 @@ class XGBoostLearner(BoosterLearner):
         self.continue_from(self._library.Booster(model_file=str(folder / FILE)), steps)
 
     def continue_from(self, model: Any, steps: int) -> None:
-        """Restore the state after `steps` rounds from a booster that has them."""
+        """Restore the state after `steps` rounds from a booster that has these rounds."""
         first = steps - steps % self._block if draws_at_random(self._params) else steps
-        if self._params.get("lambdarank_unbiased"):  # its bias is not part of a booster
+        # A booster does not include its estimated bias.
+        if self._params.get("lambdarank_unbiased"):
             first = 0
         kept = model if first == steps else model[:first] if first else None
         self.model = self._booster(kept and kept.save_raw("ubj"))
@@ -159,6 +162,6 @@ class XGBoostLearner(BoosterLearner):
 
 
 def draws_at_random(params: Mapping[str, Any]) -> bool:
-    """Return whether rounds are drawn at random, by the settings that are given."""
+    """Return whether rounds use random numbers, according to the settings."""
     shares = (float(params.get(name, 1)) for name in SAMPLING)
     return params.get("booster") == "gblinear" or any(share != 1 for share in shares)

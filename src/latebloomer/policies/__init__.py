@@ -1,1 +1,1 @@
-"""One file per algorithm, a plan and a rating: `base.py` the contract, `registry.py` the list."""
+"""The policies, one file each: `base.py` is their contract, and `registry.py` lists them."""

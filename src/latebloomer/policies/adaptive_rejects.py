@@ -1,4 +1,4 @@
-"""Adaptive Rejects: successive rejects for real curves, this library's own policy."""
+"""Adaptive Rejects: this library's own variant of successive rejects, made for real curves."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -28,40 +28,43 @@ class AdaptiveRejects(Policy):
 
     .. math:: l_m = \mathrm{clip}\bigl(\lfloor C\,(K/m)^q \rfloor, 1, H\bigr), \qquad q = 1.5,
 
-    pulls, then drop the lowest rating. C is the largest value up to H with
-    :math:`l_2 + \sum_{m=2}^K l_m \le T`, which is what the phases cost; pulls left over raise
-    levels by one, the last phase first. Three things differ from `RisingSR` (q = 1). No pull goes
-    to the last arm, where it cannot change the verdict. No arm is planned beyond the horizon, and
-    with :math:`T \ge K H` all are trained to it. And q > 1 moves pulls from the many arms of the
-    first phases to the few of the last, which are harder to tell apart and whose curves may still
-    cross; on recorded curves that pays from a budget of about 1.5 full trainings on.
+    pulls, then drop the lowest rating. C is the largest value up to H with :math:`l_2 +
+    \sum_{m=2}^K l_m \le T`, which is the cost of the phases; pulls that are left over raise levels
+    by one, the last phase first. Three things differ from `RisingSR` (q = 1). No pull goes to the
+    last remaining arm, because it could not change the verdict. No arm is planned beyond the
+    horizon, and with :math:`T \ge K H` all are trained to it. And q > 1 moves pulls from the many
+    arms of the first phases to the few arms of the last phases, which are harder to tell apart and
+    whose curves may still cross. On recorded curves this is better for budgets of at least about
+    1.5 full trainings.
 
-    *Rating.* A window mean of h rewards has noise :math:`\sigma^2/h` and lags behind by half a
-    window of slope. A lag that all arms share is harmless; its spread over arms is not. So h
-    minimizes :math:`\sigma^2/h + V h^2/4`, V the variance of the remaining arms' slopes:
+    *Rating.* A mean over a window of h rewards has noise :math:`\sigma^2/h`, and it lags behind
+    the latest value by half a window of slope. A lag that all arms share is harmless, but its
+    spread over arms is not. So h minimizes :math:`\sigma^2/h + V h^2/4`, where V is the variance
+    of the remaining arms' slopes:
 
     .. math:: h = \mathrm{round}\bigl((2\sigma^2/V)^{1/3}\bigr) \text{ clipped to }
               [1, \lfloor n/2 \rfloor], \qquad
               V = \max\Bigl(0,\ \mathrm{Var}_i(s_i) - \frac{12\,\sigma^2}{m'(m'^2-1)}\Bigr),
 
     with :math:`m' = \max(3, \lfloor n/2 \rfloor)`, :math:`s_i` the least-squares slope of arm i
-    over its last m' pulls (the term taken off is that slope's own noise) and :math:`\sigma^2` the
-    mean squared second difference over 6, pooled over the arms' last m' pulls (all n if n < 6).
-    Below 3 pulls the rating is the plain mean. If several phases end at the same level (a small
-    budget, the horizon), their arms are dropped together, on one rating.
+    over its last m' pulls (the subtracted term is the noise of that slope) and :math:`\sigma^2`
+    the mean squared second difference over 6, pooled over the arms' last m' pulls (all n if n <
+    6). Below 3 pulls the rating is the plain mean. If several phases end at the same level (a
+    small budget, the horizon), their arms are dropped together, on one rating.
 
-    *Guarantee.* With `shortest` = 0 none is claimed: the window may shrink to one reward, and then
-    more budget does not make an error less likely. Windows of at least `shortest` n rewards have a
-    bound of R-SR's form, by a union over the windows that could be chosen (`error_bound`). For a
-    guarantee without such a setting, use `RisingSR`. The evidence is `latebloomer bench` and
-    docs/choose-a-policy.md.
+    *Guarantee.* With `shortest` = 0 there is no guarantee: the window may shrink to one reward,
+    and then a larger budget does not make an error less likely. With windows of at least
+    `shortest` n rewards, the error has a bound of the same form as R-SR's, by a union over the
+    windows that could be chosen (`error_bound`). For a guarantee without such a setting, use
+    `RisingSR`. The evidence is `latebloomer bench` and docs/choose-a-policy.md.
 
     Parameters
     ----------
     power : float
-        Exponent q: how steeply levels rise as arms are dropped; R-SR's is 1.
+        Exponent q, from 0 to 10: how steeply levels rise as arms are dropped; it is 1 in R-SR.
+        Default: 1.5.
     shortest : float
-        Smallest share of its pulls that an arm is rated by.
+        Minimum window, as a share of an arm's pulls, from 0 to 0.5. Default: 0, no minimum.
 
     Examples
     --------
@@ -86,7 +89,7 @@ class AdaptiveRejects(Policy):
 
     @kernel
     def rating(self, ledger: Ledger, i: int, horizon: int) -> float:
-        """Return the rating between decisions: by the window of the last one."""
+        """Return the rating between decisions, with the window of the last decision."""
         return late_mean(ledger, i, int(ledger.run[WINDOW]))
 
     @kernel
@@ -103,17 +106,18 @@ class AdaptiveRejects(Policy):
         return budget_for_noise(arms, self.power)
 
     def error_bound(self, gaps: Sequence[float], budget: int, horizon: int, noise: float) -> float:
-        r"""Return an error probability for a best arm that has nearly risen when it is rated.
+        r"""Bound the error probability, if the best arm's curve has nearly risen when it is rated.
 
         .. math:: e_T \le \sum_{m=2}^K \sum_{i=m}^{K} \sum_{h}
                   \exp\Bigl(-\frac{h\,\Delta_{(i)}(H)^2}{16\,\sigma^2}\Bigr)
 
-        over the windows h that can be chosen at level :math:`l_m`, for curves that do not fall,
-        noise that is sub-Gaussian with `noise`, and :math:`\mu_1(H) - \mu_1(l_m - h + 1) \le
-        \Delta_{(m)}/2` for all of them. Proof: when the best of m arms is dropped, some arm i of
-        rank m or worse is kept, and for the window chosen its mean is at least the best arm's.
-        The two means are apart by at least Delta_i/2 in expectation and their difference is
-        sub-Gaussian with 2 sigma^2/h; the window depends on the data, so add up all of them.
+        The innermost sum is over the windows h that can be chosen at level :math:`l_m`. It is
+        assumed that curves do not fall, that noise is sub-Gaussian with standard deviation
+        `noise`, and that :math:`\mu_1(H) - \mu_1(l_m - h + 1) \le \Delta_{(m)}/2` for all m and h.
+        Proof: when the best of m arms is dropped, some arm i of rank m or worse is kept, and its
+        mean over the chosen window is at least the best arm's. In expectation, the two means
+        differ by at least Delta_i/2, and their difference is sub-Gaussian with variance 2
+        sigma^2/h. The window depends on the data, so the bounds for all windows are added up.
 
         >>> quarter = AdaptiveRejects(shortest=0.25)
         >>> round(quarter.error_bound([0, 0.5], 400, 400, noise=0.5), 9)  # l_2 = 200, h = 50..100
@@ -130,7 +134,7 @@ class AdaptiveRejects(Policy):
 
 
 def windows_at(n: int, shortest: float) -> range:
-    """Return the windows that can be chosen at level n."""
+    """Return the windows that can be chosen after n pulls."""
     if n < NOISE_PULLS:
         return range(n, n + 1)
     return range(max(1, int(shortest * n)), n // 2 + 1)

@@ -1,4 +1,4 @@
-"""The contract: a policy is a plan (data, made once) and a rating of its arms.
+"""The contract of policies: a policy is a plan (data, made once) and a rating of arms.
 
 A subclass is a frozen dataclass of settings with a `name` and two methods, `levels` (the plan)
 and `rating`; the rest has defaults. Methods marked `@kernel` run unchanged in a session (plain
@@ -39,89 +39,90 @@ if TYPE_CHECKING:
     from latebloomer.policies.plan_text import Description
 
 SMALLEST_WINDOW = 1e-9
-PHASE_BYTES = 200  # memory for a phase while a plan is made; there may be a phase for each arm
+PHASE_BYTES = 200  # bytes per phase while a plan is made; there may be one phase per arm
 
 
 class Forecast(NamedTuple):
-    """What a policy expects of an arm, if it makes forecasts."""
+    """The forecast that a policy makes of an arm's rewards."""
 
     trust: float  # share of `gain` that the arm's rating includes, from 0 to 1
-    origin: int  # pull from which earlier forecasts were made,
-    tested: int  # and the pull up to which they were compared with the rewards
-    ahead: float  # pull that is forecast
-    gain: float  # expected gain until then
+    origin: int  # pull at which the earlier forecasts were made that the trust is computed from,
+    tested: int  # and the last pull with whose reward they were compared
+    ahead: float  # pull for which the forecast is made
+    gain: float  # expected gain until that pull
 
 
 class Policy(ABC):
-    """A rule that spends a budget over arms and recommends one of them."""
+    """A rule that divides a budget among arms and recommends one of them."""
 
     Numbers: ClassVar[Any] = NumbersOf()
-    name: ClassVar[str]  # in the registry and on the command line
-    cites: ClassVar[tuple[str, ...]] = ()  # its sources: keys of src/latebloomer/refs.bib
+    name: ClassVar[str]  # its name in the registry and on the command line
+    cites: ClassVar[tuple[str, ...]] = ()  # keys of its sources in src/latebloomer/refs.bib
 
     def __init_subclass__(cls, **more: Any) -> None:
         super().__init_subclass__(**more)
         _need_other_names(cls)
         cls.Numbers = NumbersOf()
 
-    # --- what every policy defines ---
+    # --- methods that every policy defines ---
 
     @abstractmethod
     def levels(self, arms: int, budget: int, horizon: int) -> list[tuple[int, int]]:
         """Return the plan as (k, n): "keep the best k arms, train each to n pulls", in this order.
 
-        With `(ANY, n)`, every arm with fewer than n pulls competes for each pull that is left.
+        With `(ANY, n)`, every arm with fewer than n pulls competes for each remaining pull.
         """
 
     @kernel
     def rating(self, ledger: Ledger, i: int, horizon: int) -> float:
-        """Return what arms are ranked by: a function of the rewards of arm `i`.
+        """Return the rating by which arm `i` is ranked, computed from its rewards.
 
-        Some policies also read cells of the run: what all arms' rewards say of the noise, or what
-        the latest decision was made by.
+        Some policies also read cells of the run, such as the noise estimated from all arms'
+        rewards, or values of the latest decision.
         """
         raise NotImplementedError
 
-    # --- what some policies define ---
+    # --- methods that some policies define ---
 
     @kernel
     def final_rating(self, ledger: Ledger, i: int, budget: int, horizon: int) -> float:
-        """Return what racing arms are ranked by when one is recommended. Default: the rating."""
+        """Return the rating by which racing arms are ranked for the recommendation."""
         return ledger.rating[i]
 
     @kernel
     def update_rating(self, ledger: Ledger, i: int, horizon: int) -> None:
-        """Rate arm `i` again after its latest reward was entered."""
+        """Update the rating of arm `i` after a reward was entered."""
         ledger.rating[i] = rating(self, ledger, i, horizon)
 
     @kernel  # noqa: B027
     def rate_jointly(self, ledger: Ledger, horizon: int) -> None:
-        """Rate the racing arms together, at the end of a phase, before arms are dropped."""
+        """Rate all racing arms together at the end of a phase, before arms are dropped."""
 
     @kernel  # noqa: B027
     def after_sweep(self, ledger: Ledger, budget: int, horizon: int) -> None:
-        """Drop the racing arms that a comparison rules out, after each sweep over them."""
+        """Drop racing arms that can no longer win, after each sweep."""
 
     @kernel
     def pick(self, ledger: Ledger, pulled: int, horizon: int, seed: int, run: int) -> int:
-        """Return the arm to pull next if the plan says ANY; OVER if all are at the horizon.
+        """Return the arm to pull next if the phase is ANY; OVER if all are at the horizon.
 
-        `pulled` is the only arm whose rating has changed since the last call, or ANY.
+        `pulled` is the only arm whose rating has changed since the last call; ANY if others may
+        have changed.
         """
         return best_open(ledger, pulled, horizon)
 
-    # Whether arms are treated by their index: the first is trained first, or in another bracket.
-    # Simulations then give each run its own random order of arms.
+    # Whether an arm's index matters: for example, the first arm is trained first, or is in another
+    # bracket. Simulations then give each run its own random order of arms.
     treats_arms_in_order: ClassVar[bool] = False
 
-    # Whether `pick` takes the best-rated arm. If so, an arm can be chosen while others are being
-    # pulled, because the current ratings do not depend on which pulls are under way.
+    # Whether `pick` returns the best-rated arm. If so, an arm can be chosen while other arms are
+    # being pulled, because the current ratings do not depend on the pulls under way.
     picks_by_rating: ClassVar[bool] = False
 
     def pick_batch(
         self, settings: Any, ledger: Ledger, held: list[int], count: int, game: Any
     ) -> list[int]:
-        """Return up to `count` distinct arms to pull at the same time if the plan says ANY.
+        """Return up to `count` distinct arms to pull at the same time in a phase of ANY arm.
 
         The arms `held`, whose pulls are under way, come first. This is plain Python, for sessions
         that request several pulls before the first score is reported.
@@ -129,28 +130,29 @@ class Policy(ABC):
         able, more = open_arms(ledger, held, game.horizon), count - len(held)
         return [*held, *heapq.nsmallest(more, able, key=lambda i: (-ledger.rating[i], i))]
 
-    # What a run keeps: of each arm's rewards, and in cells of the policy's own.
+    # What a run stores: values from each arm's rewards, and the policy's own cells.
     memory: ClassVar[Memory] = Memory()
 
     def rated_share(self) -> float | None:
-        """Return the share of its pulls, the latest ones, that an arm's rating looks at.
+        """Return the share of an arm's pulls, the latest ones, whose rewards its rating uses.
 
-        1 means all of them, 0 the latest reward alone, and None (the default) that the rating
-        reads more of the past. If the memory has sums, the rating must be the mean of these
-        rewards: then whole phases can be simulated by drawing sums of rewards, and a GPU draws
-        past rewards again and stores none. If the memory has a window, it is that share.
+        1 means all rewards and 0 only the latest one. None (the default) means that the rating
+        uses the past in another way. If the memory has sums, the rating must be the mean of these
+        rewards. Then whole phases can be simulated by drawing sums of rewards, and a GPU can draw
+        past rewards again instead of storing them. If the memory has a window, the share must be
+        that of the window.
         """
         return None
 
     def reads_bends(self) -> bool:
-        """Return whether ratings read the latest second difference of an arm: `newest_bend`.
+        """Return whether ratings use an arm's latest second difference (`newest_bend`).
 
-        It takes room on a GPU that draws past rewards again.
+        It needs extra memory on a GPU, which draws past rewards again.
         """
         return False
 
     def after_replan(self, ledger: Ledger) -> None:  # noqa: B027
-        """Make cells fit again after a new plan has copied them: arms have left or joined.
+        """Correct cells that were copied for a new plan, because arms have left or joined.
 
         Cells of arms that joined are 0. This is plain Python, for sessions.
         """
@@ -164,18 +166,18 @@ class Policy(ABC):
         return self.smallest_budget(arms)
 
     def forecast(self, ledger: Ledger, i: int) -> Forecast | None:
-        """Return what is expected of arm `i`, in rewards; None without a forecast."""
+        """Return the forecast for arm `i`, in rewards; None if the policy makes no forecast."""
         return None
 
     def settings(self, arms: int, budget: int, horizon: int) -> Any:
-        """Return what `self` is inside kernels: the numeric fields as a named tuple."""
+        """Return the named tuple of numeric fields that is `self` inside kernels."""
         return numbers_of(self)
 
     def restricted(self, settings: Any, arms: Sequence[int]) -> Any:
-        """Return `settings` for some of the arms; needed if it has arrays by arm."""
+        """Return `settings` for some of the arms; override it if `settings` has arrays by arm."""
         return settings
 
-    # Settings that tests run, each a policy; the defaults alone are enough for most.
+    # Settings of the policies that tests run; for most policies, the defaults are enough.
     _examples: ClassVar[tuple[dict[str, Any], ...]] = ({},)
 
     @classmethod
@@ -183,13 +185,14 @@ class Policy(ABC):
         """Return the policies that tests run."""
         return [cls(**settings) for settings in cls._examples]
 
-    # --- what every policy gets ---
+    # --- methods that every policy inherits ---
 
     def plan(self, arms: int, budget: int, horizon: int | None = None, min_pulls: int = 1) -> Plan:
         """Return the phases for `arms` arms. Default horizon: the budget.
 
-        No arm is dropped before it has had `min_pulls` pulls: the first phases end there, and the
-        later ones are those of the largest budget with which all of them can be paid.
+        No arm is dropped before it has had `min_pulls` pulls: phases that would end earlier end
+        there. The later phases are those of the largest budget for which `budget` still pays for
+        all phases.
         """
         horizon = budget if horizon is None else horizon
         self.check(arms, budget, horizon, min_pulls)
@@ -209,13 +212,13 @@ class Policy(ABC):
     def describe(
         self, arms: int, budget: int, horizon: int | None = None, min_pulls: int = 1
     ) -> Description:
-        """Return the plan as text: phases, remaining arms, pulls each, pulls left over."""
+        """Return a description of the plan: phases, arms, pulls per arm, pulls left over."""
         from latebloomer.policies.plan_text import describe
 
         return describe(self, arms, budget, horizon, min_pulls)
 
     def check(self, arms: int, budget: int, horizon: int, min_pulls: int = 1) -> None:
-        """Raise an error that says what is wrong, unless the policy can be run."""
+        """Raise an error that says why the policy cannot be run with these arguments, if so."""
         require(arms >= 2, "arms", arms, "at least 2", "with one arm there is nothing to choose")
         require(budget >= 1, "budget", budget, "at least 1", "every learner needs pulls")
         require(horizon >= 1, "horizon", horizon, "at least 1", "learners are compared there")
@@ -238,7 +241,8 @@ class Policy(ABC):
                 f"min_pulls={min_pulls} cannot be used with {self._label}, which has no phases "
                 "that end in a drop. Omit min_pulls or choose a policy with phases."
             )
-        horizon = max(horizon, min_pulls) if horizon == budget else horizon  # which grows too
+        # A default horizon grows with the budget.
+        horizon = max(horizon, min_pulls) if horizon == budget else horizon
         needed = least_budget(self, arms, horizon, min_pulls)
         if budget < needed:
             raise BudgetError(
@@ -248,13 +252,13 @@ class Policy(ABC):
             )
 
     def rated_span(self, n: int) -> int:
-        """Return the number of latest rewards that the rating of an arm with n pulls looks at."""
+        """Return the number of latest rewards that the rating of an arm with n pulls uses."""
         share = self.rated_share()
         return n if share is None else max(1, window_length(share, n))
 
     @classmethod
     def rates_by_sums(cls) -> bool:
-        """Return whether ratings follow from sums of rewards, as far as `memory` says."""
+        """Return whether ratings are computed from sums of rewards, according to `memory`."""
         return cls.memory.past is SUMS and not cls.decides_after_sweeps()
 
     @property
@@ -268,9 +272,9 @@ class Policy(ABC):
 
     @classmethod
     def rates_by_history(cls) -> bool:
-        """Return whether a rating is needed only where arms are compared, and may wait until then.
+        """Return whether ratings may be computed only when arms are compared.
 
-        It may if `rating` is all that rates an arm between two decisions.
+        They may if `rating` is the only method that rates an arm between two decisions.
         """
         return cls.update_rating is Policy.update_rating and not cls.decides_after_sweeps()
 
@@ -292,10 +296,10 @@ def open_arms(ledger: Ledger, held: Collection[int], horizon: int) -> list[int]:
 
 
 def knockout(levels: Sequence[tuple[int, int]], horizon: int) -> Plan:
-    """Return levels, "keep the best k arms, train each to n pulls", as a plan.
+    """Return pairs (k, n), "keep the best k arms, train each to n pulls", as a plan.
 
     No arm is trained beyond the horizon. A level that adds no pulls is merged with the next one:
-    arms that would be dropped there are dropped on the same ratings one level later.
+    arms that would be dropped at that level are dropped at the next one, by the same ratings.
 
     >>> knockout([(4, 3), (3, 3), (2, 5), (1, 9)], horizon=8)
     Plan(keep=array([4, 2, 1]), upto=array([3, 5, 8]))
@@ -316,7 +320,7 @@ def least_budget(policy: Policy, arms: int, horizon: int, min_pulls: int = 1) ->
 
 
 def most_pulls(policy: Policy, arms: int, budget: int, horizon: int, min_pulls: int = 1) -> int:
-    """Return the largest number of pulls that one arm can have: the length of a stored past.
+    """Return the largest number of pulls that one arm can get, which is the length to store.
 
     >>> from latebloomer.policies.rising_sr import RisingSR
     >>> from latebloomer.policies.window_ratings import RoundRobin
@@ -335,7 +339,7 @@ def most_pulls(policy: Policy, arms: int, budget: int, horizon: int, min_pulls: 
 
 
 def cost_of(plan: Plan) -> int:
-    """Return the pulls that a plan takes up to its last decision, without those of the last arm.
+    """Return the pulls that a plan needs up to its last decision, without those of the last arm.
 
     >>> cost_of(Plan([4, 2, 1], [3, 5, 8]))
     16
@@ -366,7 +370,7 @@ def check_choice(name: str, value: str, choices: Sequence[str], why: str) -> Non
 
 
 def budget_for_window(arms: int, window: float) -> tuple[int, str]:
-    """Return the smallest budget whose first phase of successive rejects fills the window.
+    """Return the smallest budget with which the first phase of successive rejects fills a window.
 
     With n = `first_full(window)`, N_1 reaches n once T - K > (n - 1) K log_bar(K).
     """

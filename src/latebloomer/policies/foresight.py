@@ -1,4 +1,4 @@
-"""Foresight: rank arms by forecasts, trusted only as far as they were right in this race."""
+"""Foresight: rank arms by forecasts, as far as earlier forecasts in this race were right."""
 
 from dataclasses import dataclass
 from math import log, log2
@@ -19,14 +19,14 @@ from latebloomer.policies.slope_forecast import FIRST, GAIN, forecast_gain, note
 class Foresight(Policy):
     r"""Drop the arm with the lowest late mean plus the trusted share of its forecast gain.
 
-    *Plan.* The plan of `AdaptiveRejects`, with a power q that follows K, T and H by default:
+    *Plan.* The plan of `AdaptiveRejects`. By default, its power q depends on K, T and H:
 
     .. math:: q = \min\bigl(\max(\tfrac12,\ .6 \log_2(T/K)),\
               \max(1, T/H),\ \tfrac32\bigr).
 
     *Rating.* :math:`\hat\mu_i + \beta(n)\,G_i(c, R(n))`: the window mean of `AdaptiveRejects`,
     plus the gain from the center of that window, :math:`c = n - (h-1)/2`, up to pull R(n), if the
-    slope of arm i continues to fall as before. Forecasts reach as far as the square of the ratio
+    slope of arm i continues to fall as before. Forecasts reach to n times the square of the ratio
     over which they were tested, and no further than the horizon:
 
     .. math:: R(n) = \min\bigl(H,\ n\,(n/n_0)^2\bigr), \qquad
@@ -44,27 +44,29 @@ class Foresight(Policy):
     :math:`\kappa` is the same exponent for the sums of all remaining arms' positive slopes, and
     G = 0 if :math:`b_2 \le 0`.
 
-    *Trust.* From :math:`n_0` = n/2, 5n/8 and 3n/4 pulls (at least 8) the same formula forecasts
-    what followed: A is the mean of the last n/8 rewards minus the mean of the :math:`n_0/8` up to
-    :math:`n_0`, F the forecast from the center of the one window to the center of the other, both
-    as differences to the mean of the remaining arms. Of the sums over arms and origins
+    *Trust.* From the origins :math:`n_0` = n/2, 5n/8 and 3n/4 pulls (at least 8), the same formula
+    forecasts the change that followed. A is the actual change: the mean of the last n/8 rewards
+    minus the mean of the :math:`n_0/8` rewards up to :math:`n_0`. F is the forecast change from
+    the center of the earlier window to the center of the later one. Both are differences to the
+    mean of the remaining arms. With sums over arms and origins,
 
     .. math:: \beta(n) = \min\Bigl(1 - \frac{(\sum (A - F)^2 - 2N)^+}{\sum A^2 - M},\
               2 - 2\,\frac{\sum (A - F)^2}{\sum A^2}\Bigr),
 
-    at least 0, and 0 if :math:`\sum A^2 \le 2M`; M and N are what noise alone adds to the two
-    sums. The second term requires that forecasts were better than none, whatever noise may
-    explain. On smooth curves forecasts are right and a late bloomer is kept; on noisy or irregular
-    ones trust is 0 and the rule is `AdaptiveRejects`, as it is below 11 pulls and at the horizon.
-    An arm that repeats its reward between its steps gets no forecast and does not count. The text
-    of `policies/forecast_trust.py` derives M and N and says why each constant is what it is.
+    but at least 0, and 0 if :math:`\sum A^2 \le 2M`. M and N are the amounts that noise alone adds
+    to the two sums. The second term requires that forecasts were better than no forecast, however
+    large the noise is. On smooth curves forecasts are right, and a late bloomer is kept. On noisy
+    or irregular curves trust is 0, and Foresight equals `AdaptiveRejects`, as it does below 11
+    pulls and at the horizon. An arm that repeats its reward between its steps gets no forecast and
+    is left out of the sums. The docstring of `policies/forecast_trust.py` derives M and N and
+    explains each constant.
 
     *Guarantee.* None.
 
     Parameters
     ----------
     power : float | None
-        How steeply levels rise as arms are dropped. Default: by the rule above.
+        How steeply levels rise as arms are dropped, from 0 to 10. Default: by the rule above.
 
     Examples
     --------
@@ -90,9 +92,10 @@ class Foresight(Policy):
 
     @kernel
     def rating(self, ledger: Ledger, i: int, horizon: int) -> float:
-        """Return the rating between decisions: by the window and the trusted gain of the last one.
+        """Return the rating between decisions, with window and trusted gain of the last one.
 
-        That gain comes evenly until pull R(n) of the last decision; what came is in the mean.
+        The trusted gain is assumed to come evenly until pull R(n). The part that has come is
+        already in the mean, so only the rest is added.
         """
         gain = ledger.arm[i][GAIN] * max(0.0, ledger.run[REACH] - ledger.n[i])
         return late_mean(ledger, i, int(ledger.run[WINDOW])) + gain
@@ -100,7 +103,7 @@ class Foresight(Policy):
     @kernel
     def rate_jointly(self, ledger: Ledger, horizon: int) -> None:
         n, run = ledger.cursor[SWEEPS], ledger.run
-        if ledger.cursor[RACERS] < 2:  # the last arm is not compared with others any more
+        if ledger.cursor[RACERS] < 2:  # the last arm is no longer compared
             return
         noise = late_noise(ledger, n)
         run[WINDOW], run[REACH] = best_window(ledger, n, noise), min(1.0 * horizon, reach(n))
@@ -109,7 +112,7 @@ class Foresight(Policy):
         if run[TRUST] > 0.0:
             step = step_at(n)
             shared = note_slopes(ledger, n, step)
-            center = n - 0.5 * (run[WINDOW] - 1.0)  # the pull that the window mean stands for
+            center = n - 0.5 * (run[WINDOW] - 1.0)  # center of the window
             near, far = log(center / (n - n // 4)), log(run[REACH] / center)
         for place in range(ledger.cursor[RACERS]):
             i = ledger.racing[place]
@@ -128,12 +131,12 @@ class Foresight(Policy):
         return Forecast(trust, origin, int(n), ahead, more / trust if trust else 0.0)
 
     def advised_budget(self, arms: int) -> tuple[int, str]:
-        # A budget this small is at most H, where the rule gives 1.
+        # So small a budget is at most H, for which the rule gives at most 1.
         return budget_for_noise(arms, 1.0 if self.power is None else self.power)
 
 
 def advised_power(arms: int, budget: int, horizon: int) -> float:
-    """Return how steeply levels rise: less if the budget is small, in total or for each arm.
+    """Return the power q: how steeply levels rise. It is lower if the budget is small.
 
     >>> [advised_power(8, budget, horizon=100) for budget in (8, 20, 100, 101, 400)]
     [0.5, 0.793..., 1.0, 1.01, 1.5]

@@ -1,7 +1,7 @@
-r"""A window that follows the noise: long if noise dominates, short if slopes do.
+r"""The length of the window: long if noise dominates, short if slopes dominate.
 
 A mean of h rewards has noise :math:`\sigma^2/h` and lags by (h - 1)/2 pulls of slope. A lag that
-all arms share is harmless. Over arms whose slopes have variance V, the sum of the two,
+all arms share is harmless. If the slopes of the arms have variance V, the sum of noise and lag,
 :math:`\sigma^2/h + V h^2/4`, is smallest at :math:`h^3 = 2 \sigma^2/V`.
 """
 
@@ -11,12 +11,12 @@ from latebloomer.core.ledger import RACERS, Ledger
 from latebloomer.core.statistics import noise_variance
 
 NOISE_PULLS = 3  # pulls needed to separate noise from slope: one second difference
-WINDOW = 0  # cell of `Ledger.run`: the window that the racing arms were last rated by
+WINDOW = 0  # cell of `Ledger.run`: the window of the latest rating of the racing arms
 
 
 @kernel
 def late_mean(ledger: Ledger, i: int, h: int) -> float:
-    """Return the mean of arm i's last h rewards, at most its later half; that half if h is 0."""
+    """Return the mean of arm i's last h rewards, limited to its later half; h = 0 is that half."""
     n = ledger.n[i]
     if n < NOISE_PULLS:
         return recent_mean(ledger, i, n)
@@ -28,22 +28,22 @@ def late_mean(ledger: Ledger, i: int, h: int) -> float:
 def best_window(ledger: Ledger, n: int, noise: float) -> int:
     """Return the h in [1, n/2] that minimizes sigma^2/h + V h^2/4 over the racing arms.
 
-    The result is 0 while the noise cannot be told from slopes, below 3 pulls.
+    The result is 0 below 3 pulls, because noise cannot be separated from slopes.
     """
     if n < NOISE_PULLS:
         return 0
     half = n // 2
     m = max(NOISE_PULLS, half)
-    own = 12.0 * noise / (1.0 * m * (m * m - 1))  # the noise of a slope
+    own = 12.0 * noise / (1.0 * m * (m * m - 1))  # noise variance of a slope
     spread = slope_variance(ledger, n, m) - own
-    if not spread * half * half * half > 2.0 * noise:  # also if the spread is not positive
+    if not spread * half * half * half > 2.0 * noise:  # true, too, if the spread is not positive
         return half
     return max(1, min(half, int((2.0 * noise / spread) ** (1.0 / 3.0) + 0.5)))
 
 
 @kernel
 def late_noise(ledger: Ledger, n: int) -> float:
-    """Return the noise variance in the later half of the racing arms' n pulls (all, below 6).
+    """Return the noise variance in the later half of the racing arms' n pulls (in all if n < 6).
 
     Arms that repeat their rewards between their steps do not count. The result is 0 below 3 pulls.
     """
@@ -65,7 +65,7 @@ def slope_variance(ledger: Ledger, n: int, m: int) -> float:
     size, mean, squares = ledger.cursor[RACERS], 0.0, 0.0
     for place in range(size):
         s = late_slope(ledger, ledger.racing[place], n, m)
-        step = s - mean  # Welford's sums: no difference of large numbers
+        step = s - mean  # Welford's sums avoid differences of large numbers
         mean += step / (place + 1)
         squares += step * (s - mean)
     return squares / size

@@ -1,4 +1,4 @@
-"""A race as a scikit-learn estimator: what both searches are."""
+"""The base class of both searches: a race as a scikit-learn estimator."""
 
 import copy
 import warnings
@@ -41,7 +41,7 @@ except ImportError:  # before scikit-learn 1.9
 
 
 def _best_has(method: str) -> Callable[[Any], bool]:
-    """Return a check of whether the best estimator (before `fit`: every one) has a method."""
+    """Return a check that the best estimator has a method; before `fit`, that all have it."""
 
     def check(self: Any) -> bool:
         fitted = hasattr(self, "best_estimator_")
@@ -51,9 +51,10 @@ def _best_has(method: str) -> Callable[[Any], bool]:
     return check
 
 
-@dataclass(eq=False, repr=False, kw_only=True)  # `__init__` only sets attributes, as it must
+# Scikit-learn requires an `__init__` that only sets attributes.
+@dataclass(eq=False, repr=False, kw_only=True)
 class BaseRaceSearch(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator, ABC):  # type: ignore[misc]
-    """A race as a scikit-learn estimator. Each search describes these settings, too."""
+    """A race as a scikit-learn estimator. The docstrings of the searches describe its settings."""
 
     trainings: float | None = None
     seconds: float | None = None
@@ -81,15 +82,15 @@ class BaseRaceSearch(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator, AB
     callbacks: Any = None
     stop: str | None = None
 
-    compares_models: ClassVar[bool] = False  # whether learning curves may be of different shapes
+    compares_models: ClassVar[bool] = False  # whether the estimators are of different kinds
 
     @abstractmethod
     def _given(self) -> dict[str, Any]:
-        """Return the given estimators by name, unchecked."""
+        """Return the estimators that the user passed, by name, without checks."""
 
     @abstractmethod
     def _raced(self) -> dict[str, Any]:
-        """Return what races, by name, checked."""
+        """Return the estimators that race, by name; raise an error if they cannot."""
 
     @abstractmethod
     def _publish(self, verdict: Verdict, raced: SearchRace) -> Table:
@@ -99,7 +100,7 @@ class BaseRaceSearch(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator, AB
         tags = super().__sklearn_tags__()
         inner = [get_tags(estimator) for estimator in self._given().values()]
         if inner:
-            # An estimator that cannot take the data fails; the race continues with the others.
+            # An estimator that cannot use the data fails; the race continues with the others.
             for name in ("estimator_type", "classifier_tags", "regressor_tags", "target_tags"):
                 setattr(tags, name, copy.deepcopy(getattr(inner[0], name)))
             tags.input_tags.sparse = any(own.input_tags.sparse for own in inner)
@@ -108,17 +109,17 @@ class BaseRaceSearch(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator, AB
         return tags
 
     def get_metadata_routing(self) -> Any:
-        """Return what `fit` and `score` pass on to which part, for metadata routing."""
+        """Return which parameters `fit` and `score` pass on to each part, for metadata routing."""
         given = self._given()
         scorer = metrics_of(self).scorer(next(iter(given.values())))
         return metadata_routing.router_for(self, given, scorer, self.cv)
 
     @with_callbacks  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any = None, **params: Any) -> Self:
-        """Race, then refit the winner on all rows if `refit` says so.
+        """Run the race, then refit the winner on all rows if `refit` is set.
 
-        `params` are passed on as in scikit-learn's searches: `sample_weight`, `groups` for the
-        splitter, and by metadata routing if that is switched on.
+        `params` are passed on as in scikit-learn's searches: `sample_weight` to the estimators,
+        `groups` to the splitter, and others by metadata routing if it is enabled.
         """
         with limited_threads(self.threads):
             raced = SearchRace(self, self._raced(), X, y, params)
@@ -142,7 +143,7 @@ class BaseRaceSearch(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator, AB
     def _keep(
         self, verdict: Verdict, raced: SearchRace, tasks: "FitTasks", warned: list[str]
     ) -> None:
-        """Set the results, and the best estimator: the race's, or trained again by `refit`."""
+        """Set the results and the best estimator: the model of the race, or the refitted one."""
         metrics, names = raced.metrics, list(raced.estimators)
         self.n_splits_, self.multimetric_ = raced.n_splits, metrics.leading != ONE
         more = []
@@ -154,7 +155,7 @@ class BaseRaceSearch(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator, AB
         failed = failures_of(verdict)
         if failed:
             warnings.warn(failed, FitFailedWarning, stacklevel=3)
-        # It can be pickled without the learner.
+        # Without the learner, the verdict can be pickled.
         self.verdict_ = replace(verdict, learner=None, loader=None, warnings=texts)
         table = self._publish(verdict, raced)
         index = self.refit(table) if callable(self.refit) else names.index(verdict.name)
@@ -195,7 +196,7 @@ class BaseRaceSearch(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator, AB
         self.scorer_ = metrics.scorers(self.best_estimator_)
 
     def _interrupted(self, stopped: KeyboardInterrupt, raced: SearchRace) -> Interrupted:
-        """Return what Ctrl-C ends `fit` with, and print it before the traceback."""
+        """Return the exception with which Ctrl-C ends `fit`, and print it before the traceback."""
         place = getattr(stopped, "journal", self.journal if raced.has_journal else None)
         journal = None if place is None else str(place)
         advice = f"Call fit again with journal={journal!r} to continue."
@@ -217,12 +218,12 @@ class BaseRaceSearch(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator, AB
 
     @available_if(_best_has("predict_log_proba"))  # type: ignore[untyped-decorator]
     def predict_log_proba(self, X: Any) -> Any:
-        """Return logarithms of class probabilities."""
+        """Return logarithms of the class probabilities of the best estimator."""
         return self._best().predict_log_proba(X)
 
     @available_if(_best_has("decision_function"))  # type: ignore[untyped-decorator]
     def decision_function(self, X: Any) -> Any:
-        """Return its decision function."""
+        """Return the decision function of the best estimator."""
         return self._best().decision_function(X)
 
     @available_if(_best_has("transform"))  # type: ignore[untyped-decorator]
@@ -232,9 +233,9 @@ class BaseRaceSearch(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator, AB
 
     @available_if(_best_has("score"))  # type: ignore[untyped-decorator]
     def score(self, X: Any, y: Any = None, **params: Any) -> float:
-        """Return the score of the best estimator, by `scoring`; of several metrics, by `refit`'s.
+        """Return the score of the best estimator by `scoring`, or by the metric named in `refit`.
 
-        `params` are for the scorer.
+        `params` are passed to the scorer.
         """
         best, metrics = self._best(), metrics_of(self)
         several = isinstance(self.scorer_, dict)
@@ -263,7 +264,7 @@ class BaseRaceSearch(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator, AB
 
 
 def failures_of(verdict: Verdict) -> str:
-    """Return which estimators failed and why, each reason once; empty if none did."""
+    """Return text that says which estimators failed and why, each reason once; empty if none."""
     reasons: dict[str, list[str]] = {}
     for one in verdict.learners:
         if one.state == FAILED:
@@ -276,22 +277,22 @@ def failures_of(verdict: Verdict) -> str:
 
 
 class FitTasks:
-    """The tasks of one `fit`, for callbacks of scikit-learn (from 1.9 on), such as a progress bar.
+    """The tasks of one `fit`, for callbacks of scikit-learn 1.9 or later, such as a progress bar.
 
-    A search is a task of two: the race, whose own tasks are its pulls, and the refit. A callback
-    that asks to stop after a pull stops the race.
+    The task of a search has two subtasks: the race, whose subtasks are its pulls, and the refit.
+    If a callback asks to stop after a pull, the race stops.
     """
 
     def __init__(self, search: BaseRaceSearch, X: Any, y: Any) -> None:
         self._watched = {"estimator": search, "X": X, "y": y}
-        # Its name begins with "_", and scikit-learn documents it for those who write estimators.
+        # Its name begins with "_", but scikit-learn documents it for authors of estimators.
         begin = getattr(search, "_init_callback_context", None)
         self._open = [] if begin is None else [begin(max_subtasks=1 + bool(search.refit))]
         for task in self._open:
             task.call_on_fit_task_begin(**self._watched)
 
     def begin(self, name: str, subtasks: int | None = 0) -> None:
-        """Begin a task of the innermost one."""
+        """Begin a subtask of the innermost task."""
         if self._open:
             task = self._open[-1].subcontext(task_name=name, max_subtasks=subtasks)
             self._open.append(task.call_on_fit_task_begin(**self._watched))

@@ -1,7 +1,7 @@
-"""What a race trained, kept: half the winner, half a weighted mean of all models as trained.
+"""The ensemble of a race: half the winner, half a weighted mean of all models of the race.
 
 The weights are found by greedy forward selection with replacement (Caruana et al. 2004): 25 times
-the model is added that makes the mean of all added so far score best on the validation rows.
+it adds the model with which the mean of all added models scores best on the validation rows.
 """
 
 import warnings
@@ -27,10 +27,10 @@ from latebloomer.racing.verdict.verdict import Ensemble, Verdict
 from latebloomer.session.events import FAILED
 
 ROUNDS = 25
-OWN = 0.5  # share of the winner: a greedy mean alone was no better than the winner (.001 ± .002)
+OWN = 0.5  # share of the winner: the greedy mean alone did not beat the winner (.001 ± .002)
 
 Floats: TypeAlias = NDArray[np.float64]
-Predictions: TypeAlias = Sequence[Floats]  # for the held-out rows of each fold
+Predictions: TypeAlias = Sequence[Floats]  # predictions for the held-out rows of each fold
 
 
 class Members(NamedTuple):
@@ -40,7 +40,7 @@ class Members(NamedTuple):
     learners: Mapping[str, SklearnLearner]
 
     def with_winner(self, winner: Any, y: Any) -> Any:
-        """Return the ensemble as an estimator: half a trained winner, half the members."""
+        """Return the ensemble as an estimator: half the trained `winner`, half the members."""
         parts, weights = [(f"{self.ensemble.winner} (winner)", winner)], [OWN]
         for name, weight in self.ensemble.weights.items():
             models = self.learners[name].models
@@ -57,7 +57,8 @@ class Members(NamedTuple):
 def members_of(race: SearchRace, verdict: Verdict, winner: str) -> Members | None:
     """Return the members of the ensemble; None, with a warning, if the winner cannot be one."""
     learners, predictions = {}, {}
-    for name in sorted(race.estimators, key=lambda name: name != winner):  # of equals the winner
+    # The winner first, so that it wins ties.
+    for name in sorted(race.estimators, key=lambda name: name != winner):
         learner = _trained(race, verdict, name)
         predicted = None if learner is None else learner.predictions(race.classes)
         if learner is not None and predicted is not None:
@@ -82,7 +83,7 @@ def members_of(race: SearchRace, verdict: Verdict, winner: str) -> Members | Non
 
 
 def _trained(race: SearchRace, verdict: Verdict, name: str) -> SklearnLearner | None:
-    """Return a learner as the race trained it; None if it failed or cannot be restored."""
+    """Return a learner in its state after the race; None if it failed or cannot be restored."""
     if verdict[name].state == FAILED or not verdict[name].pulls:
         return None
     try:
@@ -100,7 +101,7 @@ def greedy_weights(
 ) -> dict[str, float]:
     """Return weights of models, which sum to 1, by greedy forward selection with replacement.
 
-    Of models that are equally good to add, the first is added.
+    If several models are equally good to add, the first of them is added.
 
     >>> y = np.array([1.0, 2.0, 4.0])
     >>> models = {"low": [y - 1], "high": [y + 3], "wild": [y * 9]}
@@ -121,14 +122,14 @@ def greedy_weights(
 
 
 class MeanScore:
-    """Scores predictions for the held-out rows by the search's metric: the mean over folds."""
+    """Score predictions for the held-out rows by the search's metric, as the mean over folds."""
 
     def __init__(self, race: SearchRace) -> None:
         self._race = race
         self._scorer = race.metrics.scorer(predicted_model(None, race.classes))
 
     def __call__(self, predicted: Predictions) -> float:
-        """Return the score of predictions for each fold."""
+        """Return the mean score of the predictions, which are one array per fold."""
         pairs = zip(self._race.folds, predicted, strict=True)
         with config_context(skip_parameter_validation=True):
             return float(np.mean([self._of_fold(fold, values) for fold, values in pairs]))
@@ -141,5 +142,5 @@ class MeanScore:
         except TypeError:
             if not params or routing_enabled():
                 raise
-            value = self._scorer(model, fold.X_val, fold.y_val)  # it takes no weights
+            value = self._scorer(model, fold.X_val, fold.y_val)  # this scorer uses no weights
         return float(value[self._race.metrics.leading] if isinstance(value, Mapping) else value)

@@ -1,8 +1,8 @@
-"""What goes with rows (weights, groups), and which part of a search gets it.
+"""Metadata of rows, such as weights and groups, and the part of a search that gets it.
 
-As in scikit-learn's own searches: with metadata routing switched on each part gets what it asks
-for; without it `groups` go to the splitter, and all else to the estimators, `sample_weight` also
-to a scorer that takes it.
+The rules are those of scikit-learn's own searches. If metadata routing is enabled, each part gets
+what it requests. Otherwise `groups` go to the splitter and all other metadata to the estimators;
+`sample_weight` also goes to a scorer that accepts it.
 """
 
 from collections.abc import Iterable, Mapping
@@ -18,18 +18,18 @@ if TYPE_CHECKING:
 
 
 def routing_enabled() -> bool:
-    """Return whether scikit-learn's metadata routing is switched on."""
+    """Return whether scikit-learn's metadata routing is enabled."""
     return bool(get_config().get("enable_metadata_routing"))
 
 
 def router_for(owner: Any, estimators: Mapping[str, Any], scorer: Any, cv: Any) -> MetadataRouter:
-    """Return what a search passes on, for scikit-learn's metadata routing."""
+    """Return the router of a search, which describes what it passes on to each part."""
     fits = MethodMapping().add(caller="fit", callee="fit")
     splits = MethodMapping().add(caller="fit", callee="split")
     scores = MethodMapping().add(caller="score", callee="score").add(caller="fit", callee="score")
     router = MetadataRouter(owner=owner).add(scorer=scorer, method_mapping=scores)
     router.add(splitter=cv, method_mapping=splits)
-    # By names that no part of the search has: an estimator may be called "scorer".
+    # These names contain a space, so they differ from estimators' names, such as "scorer".
     routes = {f"estimator {name}": estimator for name, estimator in estimators.items()}
     return router.add(**routes, method_mapping=fits)
 
@@ -37,9 +37,9 @@ def router_for(owner: Any, estimators: Mapping[str, Any], scorer: Any, cv: Any) 
 def routed_params(
     search: "BaseRaceSearch", params: Params, raced: Iterable[str], X: Any
 ) -> tuple[dict[str, Params], Params, Params]:
-    """Return what each estimator gets, by name, and what the scorer and the splitter get.
+    """Return the parameters for each estimator, by name, for the scorer and for the splitter.
 
-    Settings of one "estimator" all get what that asks for.
+    If all learners are settings of one estimator, each gets what that estimator requests.
     """
     passed = {name: value for name, value in params.items() if value is not None}
     for name in {"sample_weight", "groups"} & set(passed):
@@ -55,5 +55,5 @@ def routed_params(
 
 
 def score_params(search: "BaseRaceSearch", params: Params) -> Params:
-    """Return what the scorer gets of the parameters of `score`: all, if nothing is routed."""
+    """Return the parameters of `score` for the scorer: all of them without metadata routing."""
     return process_routing(search, "score", **params).scorer.score if routing_enabled() else params

@@ -1,4 +1,4 @@
-"""What a search scores by."""
+"""The metrics of a search."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
@@ -15,24 +15,25 @@ from latebloomer.integrations.sklearn.training.fold_model import Accuracy, FoldM
 if TYPE_CHECKING:
     from latebloomer.integrations.sklearn.base_search import BaseRaceSearch
 
-ONE = "score"  # what a metric is called if there is no other
-FoldScores: TypeAlias = dict[str, list[float]]  # by fold, of "test_accuracy" and others
+ONE = "score"  # name of the metric if there is only one
+# Scores by fold, under names such as "test_accuracy".
+FoldScores: TypeAlias = dict[str, list[float]]
 Range: TypeAlias = tuple[float | None, float | None]
 
 
 class Metrics(NamedTuple):
     """The metrics of a search or a learner, checked."""
 
-    scoring: Any  # as given, or a dict of them if there are several
+    scoring: Any  # the user's `scoring`, or a dict by name if there are several metrics
     leading: str = ONE  # the metric that decides the race
     train: bool = False  # whether training rows are scored too
 
     def scorer(self, estimator: Any) -> Scorer:
-        """Return what scores an estimator; with several metrics it returns a dict."""
+        """Return the scorer of an estimator; for several metrics, it returns a dict of scores."""
         return check_scoring(last_step(estimator), scoring=self.scoring)
 
     def quick_scorer(self, estimator: Any, y: Any) -> Scorer:
-        """Return the scorer of a learner's pulls, by the held-out targets."""
+        """Return the scorer for pulls; `y` are the held-out targets, which it may check once."""
         scorer = self.scorer(estimator)
         metric = None if isinstance(self.scoring, dict) else self.leading_metric(estimator)
         plain = isinstance(y, np.ndarray) and y.ndim == 1
@@ -43,7 +44,7 @@ class Metrics(NamedTuple):
         )
 
     def leading_metric(self, estimator: Any) -> Any:
-        """Return the metric that decides: its name, a function, or None if it is not known."""
+        """Return the metric that decides the race: its name or a function; None if not known."""
         metric = self.scoring[self.leading] if isinstance(self.scoring, dict) else self.scoring
         if metric is None:
             metric = OWN.get(getattr(type(last_step(estimator)), "score", None))
@@ -51,7 +52,7 @@ class Metrics(NamedTuple):
 
     @property
     def _scores_whole_pipelines(self) -> bool:
-        """True if a function of the user's scores, which may look at a pipeline's own rows."""
+        """True if a user's function scores: it may read the untransformed rows of a pipeline."""
         several = isinstance(self.scoring, dict)
         metrics = self.scoring.values() if several else [self.scoring]
         return any(callable(metric) and not is_sklearns(metric) for metric in metrics)
@@ -82,7 +83,7 @@ class Metrics(NamedTuple):
         return scores
 
     def range_of(self, estimator: Any) -> Range | None:
-        """Return the lowest and highest possible score (None: an open end); None if not known.
+        """Return the lowest and highest possible score (None: no limit); None if not known.
 
         >>> from sklearn.linear_model import SGDClassifier, SGDRegressor
         >>> Metrics(None).range_of(SGDClassifier()), Metrics("r2").range_of(SGDRegressor())
@@ -95,12 +96,12 @@ class Metrics(NamedTuple):
 
 
 def is_sklearns(scorer: Any) -> bool:
-    """Return whether a scorer is scikit-learn's own, which reads predictions alone."""
-    return type(scorer).__module__.startswith("sklearn.")  # such as what make_scorer returns
+    """Return whether a scorer belongs to scikit-learn, and so reads only predictions."""
+    return type(scorer).__module__.startswith("sklearn.")  # such as the result of make_scorer
 
 
 def metrics_of(search: "BaseRaceSearch") -> Metrics:
-    """Return the metrics of a search by its settings, checked.
+    """Return the metrics of a search from its settings, checked.
 
     If `refit` is a function, the first of several metrics decides the race.
 
@@ -132,7 +133,7 @@ def metrics_of(search: "BaseRaceSearch") -> Metrics:
             )
         return Metrics(named, leading, train)
     need_scoring(scoring)
-    if isinstance(refit, str) and callable(scoring):  # it may return a dict
+    if isinstance(refit, str) and callable(scoring):  # the function may return a dict
         return Metrics(scoring, refit, train)
     require(
         isinstance(refit, bool | np.bool_) or callable(refit),
@@ -159,7 +160,7 @@ def need_scoring(scoring: Any) -> Any:
     return scoring
 
 
-# Lowest and highest values of scikit-learn's metrics, by how their names begin.
+# Lowest and highest values of scikit-learn's metrics, by the first part of their names.
 RANGES: dict[tuple[str, ...], Range] = {
     (
         "accuracy",

@@ -10,8 +10,9 @@ from latebloomer._util.text import reason_of
 from latebloomer.errors import LearnerError, extra, require
 
 FORMATS = ("pickle", "skops")
-# In addition to what skops trusts of scikit-learn: the optimizers of its nets are numbers and
-# arrays. Trees are not listed: scikit-learn follows the indices in them without a check of bounds.
+# Types trusted in addition to those that skops trusts: the optimizers of scikit-learn's nets hold
+# only numbers and arrays. Trees are not listed, because scikit-learn follows the indices in a tree
+# without checking their bounds.
 OPTIMIZERS = "sklearn.neural_network._stochastic_optimizers"
 TRUSTED = (f"{OPTIMIZERS}.AdamOptimizer", f"{OPTIMIZERS}.SGDOptimizer")
 
@@ -19,15 +20,15 @@ TRUSTED = (f"{OPTIMIZERS}.AdamOptimizer", f"{OPTIMIZERS}.SGDOptimizer")
 class ModelFormat(NamedTuple):
     """How the models of a checkpoint are written: as pickles, or by skops.
 
-    A pickle can run any code when it is loaded. skops writes what a model consists of, and loads
-    only types that are trusted.
+    A pickle can run any code when it is loaded. skops writes the parts of a model, and loads only
+    types that are trusted.
     """
 
     name: str = "pickle"
     trusted: tuple[str, ...] = ()  # full names of types, in addition to `TRUSTED`
 
     def need_own(self, folder: Path) -> None:
-        """Raise a `LearnerError` if a checkpoint is of another format: it is not opened."""
+        """Raise a `LearnerError` if a checkpoint has another format, without opening its model."""
         saved = [name for name in FORMATS if (folder / f"model-0.{name}").is_file()]
         if self.name not in saved:
             other = f"was saved with checkpoint_format={saved[0]!r}" if saved else "has no such"
@@ -43,7 +44,7 @@ class ModelFormat(NamedTuple):
         else:
             with _skops_error(f"save {type(model).__name__}", "checkpoint_format='pickle' may"):
                 data = bytes(_skops().dumps(model))
-                self._need_trusted(data)  # now, rather than when the race is to be resumed
+                self._need_trusted(data)  # checked now, so that a resume does not fail later
         (folder / f"model-{number}.{self.name}").write_bytes(data)
 
     def read(self, folder: Path, number: int) -> Any:
@@ -67,12 +68,12 @@ class ModelFormat(NamedTuple):
 
 @contextmanager
 def _skops_error(doing: str, advice: str) -> Iterator[None]:
-    """Raise what skops cannot do as a `LearnerError`: a lambda, for example, has no name."""
+    """Turn an error of skops into a `LearnerError`: skops cannot save a lambda, for example."""
     try:
         yield
     except LearnerError:
         raise
-    except Exception as error:  # also what an object's own code raises
+    except Exception as error:  # includes errors in an object's own code
         raise LearnerError(f"skops cannot {doing} ({reason_of(error)}): {advice}") from error
 
 
@@ -81,7 +82,7 @@ def _skops() -> Any:
 
 
 def model_format(name: Any, trusted: Any) -> ModelFormat:
-    """Return the format that the settings `checkpoint_format` and `trusted` ask for.
+    """Return the format for the settings `checkpoint_format` and `trusted`.
 
     >>> model_format("skops", ["sklearn.tree._tree.Tree"])
     ModelFormat(name='skops', trusted=('sklearn.tree._tree.Tree',))

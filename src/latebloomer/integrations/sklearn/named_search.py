@@ -18,35 +18,38 @@ from latebloomer.racing.verdict.verdict import Verdict
 class RaceSearchCV(BaseRaceSearch):
     """Race estimators under one budget and, by default, refit the best one on all rows.
 
-    Each pull trains one estimator a little more (`SklearnLearner`); estimators that fall behind
-    are dropped, the others keep what they have learned.
+    Each pull trains one estimator a little more (`SklearnLearner`). Estimators that fall behind
+    are dropped; the others keep what they have learned.
 
-    Give one budget. `trainings=3` is worth three full trainings, by what each estimator declares
-    (`max_iter` epochs, `n_estimators` trees, one pass over the rows): a pull is the same fraction
-    of each. `seconds=600` is time. `budget=2000` counts pulls, each a batch of `batch` rows (64)
-    or `step` trees. Default: .6 of a training for each estimator, at least 2, and one for the
-    refit; more if a learner would be dropped before it has three pulls and a tenth of its
-    training. With fewer `trainings`, `fit` warns of drops before that.
+    Give one budget. `trainings=3` is worth three full trainings. A full training is what the
+    estimator declares (`max_iter` epochs, `n_estimators` trees, or one pass over the rows), and a
+    pull is the same fraction of each full training. `seconds=600` is wall-clock time.
+    `budget=2000` is a number of pulls, each of `batch` rows (64) or `step` trees. Default: .6 full
+    trainings for each estimator, at least 2 in total, and one more for the refit. The default is
+    larger if a learner would otherwise be dropped before it has had three pulls and a tenth of its
+    training. If your `trainings` lead to such early drops, `fit` warns.
 
     An estimator that trains in one step (k-nearest neighbors, a tree, a kernel machine) is trained
-    first and has finished after one pull. With `trainings` it is charged that pull, with `seconds`
-    the time it takes.
+    first and has finished after one pull. It costs that pull with `trainings`, and the time of its
+    training with `seconds`.
 
     `refit=True` trains a fresh clone of the winner on all rows, as in scikit-learn. The budget
-    pays for it, and its cost is reserved first: one full training, the time of one by the measured
-    pace (at most half of all), or as many pulls as the winner had (`horizon`, if given).
-    `extra_refit=True` spends it on top of the budget, and `refit_pulls_` is its cost. If the time
-    is too short after all, the search warns and keeps the model of the race; `refit_kind_` is
-    "refit" or "race". With `refit=False` the winner stays as the race trained it:
-    `winner_share=0.3` reserves that share of the budget for it.
+    pays for this refit, and the search reserves its cost first: one full training with
+    `trainings`; the time of one full training at the measured pace, at most half of the time, with
+    `seconds`; as many pulls as the winner had, or `horizon` pulls if it is set, with `budget`.
+    `extra_refit=True` adds this cost to the budget instead; `refit_pulls_` is the cost. If the
+    time turns out to be too short, the search warns and keeps the model of the race; `refit_kind_`
+    is "refit" or "race". With `refit=False`, the best estimator is the winner's model from the
+    race, and `winner_share=0.3` reserves 30 % of the budget to train that model further.
 
-    With a journal, `fit` resumes the race that the file holds; a larger budget extends it, and
-    more estimators join it.
+    With a journal, `fit` resumes the race in that file. A larger budget extends the race, and new
+    estimators join it.
 
     Parameters
     ----------
     estimators : Any
-        A dict of names and estimators, a list of pairs, or bare estimators, named by their class.
+        A dict of names and estimators, a list of pairs (name, estimator), or a list of estimators,
+        which are then named after their classes.
     trainings : float | None
         Budget in full trainings.
     seconds : float | None
@@ -54,58 +57,60 @@ class RaceSearchCV(BaseRaceSearch):
     budget : int | None
         Budget in pulls.
     policy : Any
-        Rule that decides which estimator trains next and which is dropped, as in `race`.
+        Rule that decides which estimator is trained next and which is dropped, as in `race`.
     scoring : Any
-        Metric, as in scikit-learn; several need `refit`. Default: the estimators' own score.
+        Metric, as in scikit-learn; with several metrics, `refit` names the one that decides.
+        Default: the `score` method of the estimators.
     cv : Any
-        Held-out rows: a share (0.2), a number of folds, a splitter, or splits.
+        Held-out rows: a share of the rows such as 0.2, a number of folds, a splitter, or splits.
     horizon : int | None
-        Number of pulls per estimator at which estimators are compared, with `budget`.
+        Number of pulls per estimator at which estimators are compared; only with `budget`.
     winner_share : float
         Fraction of the race's budget reserved for training the winner after it is selected.
     min_pulls : int | None
         Number of pulls every estimator gets before any can be dropped, as in `race`.
     pulls_per_training : int | None
-        Number of pulls in a full training. Default: 20, up to 100 so that the budget is good for
-        10 pulls of each, 100 with `seconds`; or the steps of the shortest training if these are
-        fewer and at least 10.
+        Number of pulls in a full training. Default: 20, or more (at most 100) if the budget would
+        otherwise have fewer than 10 pulls per estimator; 100 with `seconds`. If the shortest full
+        training has fewer steps, but at least 10, the default is its number of steps.
     refit : bool | str | Callable[[Table], int]
-        Whether to train the winner again on all rows; with several metrics, the name of the one
-        that decides the race; or a function of the table of results that returns the row to keep.
+        Whether to train the winner again on all rows. With several metrics, the name of the metric
+        that decides the race. Or a function of the table of results that returns the number of the
+        row to keep.
     extra_refit : bool
-        Whether the refit is on top of the budget.
+        Whether the cost of the refit is added to the budget instead of paid from it.
     best_iteration : bool | None
-        Whether the best model has as many iterations as scored best on the held-out rows, instead
-        of a full training. Default: if its estimator asks to stop early
-        (`early_stopping_rounds=20`, `early_stopping=True`).
+        Whether the best model is trained for the number of iterations with the best held-out
+        score, instead of a full training. Default: True if its estimator has a setting for early
+        stopping (`early_stopping_rounds=20`, `early_stopping=True`).
     ensemble : bool
-        Whether to predict by half the winner and half a weighted mean of all models as trained in
-        the race (`ensemble_weights_`), which are kept until its end.
+        Whether predictions are half the winner's and half a weighted mean (`ensemble_weights_`) of
+        the predictions of all models of the race. All models are then kept until the race ends.
     batch : int | None
-        Rows of a step, for estimators with `partial_fit`.
+        Number of rows in a step, for estimators with `partial_fit`.
     step : int
-        Trees or iterations of a step, for the others.
+        Number of trees or iterations in a step, for the other estimators.
     return_train_score : bool
-        Whether to score the training rows as well, for the tables.
+        Whether to score the training rows, too, for the tables of results.
     random_state : Any
-        Seed for data splits, row order, estimators, and candidates that are drawn.
+        Seed for data splits, row order, estimators and the drawing of candidates.
     n_jobs : int | None
         Number of estimators trained at the same time, with Ray; -1 means all cores.
     threads : int | None
         Number of native threads that BLAS and OpenMP may start in this process during `fit`.
-        Small estimators are often faster with 1. An estimator's own `n_jobs` is not changed.
+        Small estimators are often faster with 1. The `n_jobs` of an estimator is not changed.
         Default: the libraries decide.
     journal : Any
-        File that records every pull; `fit` resumes or extends the race that it holds. A
-        `JournalFile` also says how checkpoints are written.
+        File that records every pull; `fit` resumes or extends the race in it. A `JournalFile` also
+        sets how checkpoints are written.
     verbose : bool
-        Whether to show the race.
+        Whether to show the race while it runs.
     watch : bool
         Whether to serve a live page of the race; needs a journal.
     callbacks : Any
         Functions called with every event, as in `race`.
     stop : str | None
-        "certified" ends the race once its winner is certified.
+        "certified" ends the race as soon as the winner is certified.
 
     Raises
     ------
@@ -133,7 +138,7 @@ class RaceSearchCV(BaseRaceSearch):
     compares_models: ClassVar[bool] = True
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return all settings; with `deep` also `name` and `name__setting` of every estimator."""
+        """Return all settings; if `deep`, also `name` and `name__setting` of every estimator."""
         params: dict[str, Any] = super().get_params(deep=False)
         for name, estimator in named_estimators(self.estimators) if deep else []:
             params[name] = estimator
@@ -143,7 +148,7 @@ class RaceSearchCV(BaseRaceSearch):
         return params
 
     def set_params(self, **params: Any) -> Self:
-        """Set settings, whole estimators by name, or an estimator's by `name__setting`."""
+        """Set settings of the search, estimators by name, or their settings by `name__setting`."""
         if "estimators" in params:
             self.estimators = params.pop("estimators")
         for name in dict(named_estimators(self.estimators)).keys() & params.keys():
@@ -168,15 +173,15 @@ class RaceSearchCV(BaseRaceSearch):
 
     @property
     def best_params_(self) -> dict[str, Any]:
-        """Name of the best estimator, and its settings."""
+        """Settings of the best estimator, and its name."""
         return {"name": self.best_name_, **self.results_["params"][self.best_index_]}
 
 
-# --- estimators as a dict, a list of pairs or a bare list, and their names ---
+# --- estimators as a dict, a list of pairs or a list, and their names ---
 
 
 def named_estimators(estimators: Any) -> list[tuple[str, Any]]:
-    """Return names and estimators in whatever form they are given; bare ones get their class's.
+    """Return pairs (name, estimator); estimators without a name are named after their class.
 
     >>> from sklearn.naive_bayes import BernoulliNB, GaussianNB
     >>> [name for name, _ in named_estimators([GaussianNB(), BernoulliNB(), BernoulliNB(alpha=2)])]
@@ -197,7 +202,7 @@ def named_estimators(estimators: Any) -> list[tuple[str, Any]]:
 
 
 def with_replaced(estimators: Any, name: str, new: Any) -> Any:
-    """Return the same collection with another estimator under a name; the given one stays."""
+    """Return a copy of a collection of estimators with one of them replaced, by its name."""
     pairs = [(key, new if key == name else old) for key, old in named_estimators(estimators)]
     if isinstance(estimators, Mapping):
         return dict(pairs)
@@ -207,7 +212,7 @@ def with_replaced(estimators: Any, name: str, new: Any) -> Any:
 
 
 def checked_estimators(estimators: Any, reserved: set[str]) -> dict[str, Any]:
-    """Return the estimators by name; raise an error unless all can race against each other."""
+    """Return the estimators by name; raise an error if their scores cannot be compared."""
     pairs = named_estimators(estimators)
     require(
         len(pairs) >= 2,

@@ -1,4 +1,4 @@
-"""Estimators whose predictions are known, for scorers."""
+"""Estimators that return stored predictions, to pass to scorers."""
 
 from abc import ABC, abstractmethod
 from typing import Any, Self
@@ -8,7 +8,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 
 
 def predicted_model(values: Any, classes: Any) -> Any:
-    """Return an estimator with these predictions: probabilities of classes, or numbers.
+    """Return an estimator that predicts `values`: class probabilities, or numbers.
 
     >>> predicted_model(np.array([[0.3, 0.7]]), np.array(["no", "yes"])).predict(None)
     array(['yes'], dtype='<U3')
@@ -17,7 +17,7 @@ def predicted_model(values: Any, classes: Any) -> Any:
 
 
 class Predicted(BaseEstimator, ABC):  # type: ignore[misc]
-    """An estimator whose predictions are known; a scorer takes it for a trained one."""
+    """An estimator that returns stored predictions; scorers treat it as a trained one."""
 
     def __init__(self, values: Any, classes: Any = None) -> None:
         self.values, self.classes = values, classes
@@ -28,11 +28,11 @@ class Predicted(BaseEstimator, ABC):  # type: ignore[misc]
 
     @abstractmethod
     def predict(self, X: Any) -> Any:
-        """Return the predictions."""
+        """Return the stored predictions."""
 
 
 class PredictedClasses(ClassifierMixin, Predicted):  # type: ignore[misc]
-    """A classifier whose predictions are known."""
+    """A classifier that returns stored class probabilities."""
 
     @property
     def classes_(self) -> Any:
@@ -40,7 +40,7 @@ class PredictedClasses(ClassifierMixin, Predicted):  # type: ignore[misc]
         return self.classes
 
     def predict_proba(self, X: Any) -> Any:
-        """Return the known probabilities."""
+        """Return the stored probabilities."""
         return self.values
 
     def predict(self, X: Any) -> Any:
@@ -49,8 +49,8 @@ class PredictedClasses(ClassifierMixin, Predicted):  # type: ignore[misc]
 
 
 class PredictedNumbers(RegressorMixin, Predicted):  # type: ignore[misc]
-    """A regressor whose predictions are known."""
+    """A regressor that returns stored predictions."""
 
     def predict(self, X: Any) -> Any:
-        """Return the known predictions."""
+        """Return the stored predictions."""
         return self.values

@@ -16,26 +16,29 @@ from latebloomer.integrations.sklearn.training.model_kinds import model_class
 from latebloomer.racing.verdict.verdict import Verdict
 from latebloomer.session.arm_views import NUMBERED
 
-ALL = "all"  # candidates of a grid
+ALL = "all"  # value of n_iter for the whole grid
 
 
 @dataclass(eq=False, repr=False)
 class RaceRandomSearchCV(BaseRaceSearch):
     """Race many settings of one estimator under one budget and refit the best one.
 
-    As scikit-learn's `RandomizedSearchCV` and `HalvingRandomSearchCV`, but by iterations, and each
-    candidate continues from where it was instead of starting again. From lists alone candidates
-    are drawn without repetition, and `n_iter="all"` is the whole grid.
+    It is like scikit-learn's `RandomizedSearchCV` and `HalvingRandomSearchCV`, but its resource is
+    iterations, and each candidate continues its training instead of starting again. If all
+    settings are lists, candidates are drawn without repetition, and `n_iter="all"` races the whole
+    grid.
 
-    A race compares models; many settings of one model are better found by Optuna with its
-    `MedianPruner`, which proposes settings. With 40 candidates of LightGBM at equal CPU time, this
-    search is level with random search, and .0042 ± .0003 of test AUC behind Optuna.
+    A race is made to compare models. To tune many settings of one model, Optuna with its
+    `MedianPruner` is better, because it learns which settings to propose. With 40 candidates of
+    LightGBM and equal CPU time, this search does as well as random search, and its test AUC is
+    .0042 ± .0003 below Optuna's.
 
     The budget and the refit are as in `RaceSearchCV`. `cv_results_` has a row for each candidate:
-    `rank_test_score` (1 for the winner, then the candidates that stayed to the end, then by the
-    level at which they were dropped), `n_resources` (steps of training: epochs, trees),
-    `dropped_at` (the level, in the candidate's own pulls; nan for those that stayed).
-    `mean_test_score` is the latest score of each, so compare scores within one level.
+    `rank_test_score` is 1 for the winner, then come the candidates that stayed to the end, then
+    the dropped ones, the last dropped first. `n_resources` is the number of training steps, such
+    as epochs or trees. `dropped_at` is the number of the candidate's pulls when it was dropped;
+    nan if it stayed. `mean_test_score` is the latest score, so compare scores only between
+    candidates with the same number of pulls.
 
     Parameters
     ----------
@@ -44,7 +47,7 @@ class RaceRandomSearchCV(BaseRaceSearch):
     param_distributions : Any
         A dict of settings and lists or distributions, or a list of such dicts.
     n_iter : int | str
-        Number of candidates to draw, or "all" of a grid.
+        Number of candidates to draw, or "all" for the whole grid.
     trainings : float | None
         Budget in full trainings.
     seconds : float | None
@@ -52,58 +55,60 @@ class RaceRandomSearchCV(BaseRaceSearch):
     budget : int | None
         Budget in pulls.
     policy : Any
-        Rule that decides which estimator trains next and which is dropped, as in `race`.
+        Rule that decides which candidate is trained next and which is dropped, as in `race`.
     scoring : Any
-        Metric, as in scikit-learn; several need `refit`. Default: the estimators' own score.
+        Metric, as in scikit-learn; with several metrics, `refit` names the one that decides.
+        Default: the `score` method of the estimator.
     cv : Any
-        Held-out rows: a share (0.2), a number of folds, a splitter, or splits.
+        Held-out rows: a share of the rows such as 0.2, a number of folds, a splitter, or splits.
     horizon : int | None
-        Number of pulls per estimator at which estimators are compared, with `budget`.
+        Number of pulls per candidate at which candidates are compared; only with `budget`.
     winner_share : float
         Fraction of the race's budget reserved for training the winner after it is selected.
     min_pulls : int | None
-        Number of pulls every estimator gets before any can be dropped, as in `race`.
+        Number of pulls every candidate gets before any can be dropped, as in `race`.
     pulls_per_training : int | None
-        Number of pulls in a full training. Default: 20, up to 100 so that the budget is good for
-        10 pulls of each, 100 with `seconds`; or the steps of the shortest training if these are
-        fewer and at least 10.
+        Number of pulls in a full training. Default: 20, or more (at most 100) if the budget would
+        otherwise have fewer than 10 pulls per candidate; 100 with `seconds`. If the shortest full
+        training has fewer steps, but at least 10, the default is its number of steps.
     refit : bool | str | Callable[[Table], int]
-        Whether to train the winner again on all rows; with several metrics, the name of the one
-        that decides the race; or a function of the table of results that returns the row to keep.
+        Whether to train the winner again on all rows. With several metrics, the name of the metric
+        that decides the race. Or a function of the table of results that returns the number of the
+        row to keep.
     extra_refit : bool
-        Whether the refit is on top of the budget.
+        Whether the cost of the refit is added to the budget instead of paid from it.
     best_iteration : bool | None
-        Whether the best model has as many iterations as scored best on the held-out rows, instead
-        of a full training. Default: if its estimator asks to stop early
-        (`early_stopping_rounds=20`, `early_stopping=True`).
+        Whether the best model is trained for the number of iterations with the best held-out
+        score, instead of a full training. Default: True if the estimator has a setting for early
+        stopping (`early_stopping_rounds=20`, `early_stopping=True`).
     ensemble : bool
-        Whether to predict by half the winner and half a weighted mean of all models as trained in
-        the race (`ensemble_weights_`), which are kept until its end.
+        Whether predictions are half the winner's and half a weighted mean (`ensemble_weights_`) of
+        the predictions of all models of the race. All models are then kept until the race ends.
     batch : int | None
-        Rows of a step, for estimators with `partial_fit`.
+        Number of rows in a step, for estimators with `partial_fit`.
     step : int
-        Trees or iterations of a step, for the others.
+        Number of trees or iterations in a step, for the other estimators.
     return_train_score : bool
-        Whether to score the training rows as well, for the tables.
+        Whether to score the training rows, too, for the tables of results.
     random_state : Any
-        Seed for data splits, row order, estimators, and candidates that are drawn.
+        Seed for data splits, row order, estimators and the drawing of candidates.
     n_jobs : int | None
-        Number of estimators trained at the same time, with Ray; -1 means all cores.
+        Number of candidates trained at the same time, with Ray; -1 means all cores.
     threads : int | None
         Number of native threads that BLAS and OpenMP may start in this process during `fit`.
-        Small estimators are often faster with 1. An estimator's own `n_jobs` is not changed.
+        Small estimators are often faster with 1. The `n_jobs` of the estimator is not changed.
         Default: the libraries decide.
     journal : Any
-        File that records every pull; `fit` resumes or extends the race that it holds. A
-        `JournalFile` also says how checkpoints are written.
+        File that records every pull; `fit` resumes or extends the race in it. A `JournalFile` also
+        sets how checkpoints are written.
     verbose : bool
-        Whether to show the race.
+        Whether to show the race while it runs.
     watch : bool
         Whether to serve a live page of the race; needs a journal.
     callbacks : Any
         Functions called with every event, as in `race`.
     stop : str | None
-        "certified" ends the race once its winner is certified.
+        "certified" ends the race as soon as the winner is certified.
 
     Raises
     ------
@@ -133,7 +138,7 @@ class RaceRandomSearchCV(BaseRaceSearch):
         return {"estimator": self.estimator}
 
     def _raced(self) -> dict[str, Any]:
-        model_class(self.estimator)  # raises an error unless it is an estimator
+        model_class(self.estimator)  # raises an error if it is not an estimator
         self._candidates = drawn_params(self.param_distributions, self.n_iter, self.random_state)
         return with_params(self.estimator, self._candidates)
 
@@ -151,7 +156,7 @@ class RaceRandomSearchCV(BaseRaceSearch):
 
 
 def drawn_params(distributions: Any, n_iter: Any, random_state: Any) -> list[dict[str, Any]]:
-    """Return the settings that race: drawn as scikit-learn draws them, or a whole grid."""
+    """Return the settings of all candidates: drawn as in scikit-learn, or the whole grid."""
     spaces = [distributions] if isinstance(distributions, Mapping) else distributions
     try:
         lists = [{k: v for k, v in space.items() if not hasattr(v, "rvs")} for space in spaces]
@@ -183,7 +188,7 @@ def drawn_params(distributions: Any, n_iter: Any, random_state: Any) -> list[dic
 
 
 def with_params(estimator: Any, candidates: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return a clone of an estimator for each candidate, by the candidate's number.
+    """Return a clone of the estimator with the settings of each candidate, by name ("#0", ...).
 
     >>> from sklearn.svm import SVC
     >>> list(with_params(SVC(), [{"C": 1}, {"C": 10}]))

@@ -1,4 +1,4 @@
-"""Whether estimators can take a data frame as it is, asked before anything is trained."""
+"""A check, before training, that estimators can use the columns of a data frame."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,8 +8,8 @@ from sklearn.utils import get_tags
 from latebloomer.errors import SettingError
 from latebloomer.integrations.sklearn.training.estimators import last_step
 
-# Estimators that read numbers only, by the start of their module. Others, such as meta-estimators
-# and estimators of a user's own, may encode a frame themselves: they are tried.
+# First parts of the modules of estimators that accept only numbers. Other estimators, such as
+# meta-estimators and a user's own, may encode a frame themselves: the race tries them.
 NUMBERS_ONLY = (
     "sklearn.ensemble",
     "sklearn.linear_model",
@@ -21,14 +21,14 @@ NUMBERS_ONLY = (
     "lightgbm",
     "xgboost",
 )
-TAKE_CATEGORIES = ("HistGradientBoosting", "LGBM")  # how the names of such classes begin
-SHOWN = 3  # columns named in an error
+TAKE_CATEGORIES = ("HistGradientBoosting", "LGBM")  # first parts of the class names
+SHOWN = 3  # maximum number of columns named in an error
 
 
 def need_encoders(X: Any, estimators: Mapping[str, Any]) -> None:
-    """Raise a `SettingError` if a column of a data frame meets an estimator that cannot read it.
+    """Raise a `SettingError` if a data frame has a column that an estimator cannot use.
 
-    That is a column of text or dates, of text categories, or with gaps.
+    Such columns hold text or dates, hold categories of text, or have missing values.
     """
     if not hasattr(X, "dtypes") or not hasattr(X, "columns"):
         return
@@ -67,7 +67,7 @@ def columns_of_text(X: Any) -> list[Any]:
 
 
 def columns_of_categories(X: Any) -> list[Any]:
-    """Return the names of the columns of a pandas frame whose categories are no numbers."""
+    """Return the names of the columns of a pandas frame whose categories are not numbers."""
     from pandas.api import types
 
     return [
@@ -84,15 +84,15 @@ def columns_with_gaps(X: Any) -> list[Any]:
 
 
 def _takes_categories(estimator: Any) -> bool:
-    """Return whether an estimator reads columns of categories itself."""
-    asked = estimator.get_params(deep=False).get("enable_categorical")  # of XGBoost
+    """Return whether an estimator accepts columns of categories."""
+    asked = estimator.get_params(deep=False).get("enable_categorical")  # XGBoost's setting
     return bool(asked) or type(estimator).__name__.startswith(TAKE_CATEGORIES)
 
 
 def _reads_numbers_only(estimator: Any) -> bool:
-    """Return whether an estimator without steps before it is known to read numbers only."""
+    """Return whether an estimator, without steps before it, accepts only numbers."""
     if last_step(estimator) is not estimator:
         return False
     if any(name.startswith("estimator") for name in estimator.get_params(deep=False)):
-        return False  # the estimators in it may encode the frame
+        return False  # the estimators inside it may encode the frame
     return any(base.__module__.startswith(NUMBERS_ONLY) for base in type(estimator).__mro__)

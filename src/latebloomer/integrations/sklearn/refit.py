@@ -1,4 +1,4 @@
-"""The winner of a search, trained again on all rows."""
+"""The refit of a search: its winner is trained again on all rows."""
 
 import warnings
 from math import inf
@@ -11,15 +11,16 @@ from latebloomer.integrations.sklearn.search_race import SearchRace
 from latebloomer.integrations.sklearn.sklearn_learner import SklearnLearner
 from latebloomer.racing.verdict.verdict import Verdict
 
-PARTS = 20  # of the steps and of the time of a refit that has to end in time
-OVERTIME = 0.05  # of the time of a search, to train as many steps as the race did
-OVERSTATED = 1.7  # times the pace of a refit that the pace of a race is, which also scores
+PARTS = 20  # parts of a refit with limited time; the time is checked after each
+OVERTIME = 0.05  # extra share of a search's time, to train at least as many steps as the race did
+# Seconds per step in the race, which also scores, over seconds per step in the refit.
+OVERSTATED = 1.7
 
 
 def refit(race: SearchRace, name: str, verdict: Verdict) -> SklearnLearner | None:
-    """Return a fresh clone of an estimator, trained on all rows, or None if time is short.
+    """Return a new clone of an estimator, trained on all rows; None if the time is too short.
 
-    If its best iteration is kept, it trains for as many steps as scored best in the race.
+    With `best_iteration`, it is trained for the number of steps with the best score in the race.
     """
     search, candidate = race.search, verdict[name]
     learner = race.learner_of_all_rows(name)
@@ -57,10 +58,10 @@ def refit(race: SearchRace, name: str, verdict: Verdict) -> SklearnLearner | Non
 def _train_in_time(
     learner: SklearnLearner, steps: int, least: int, seconds: float, overtime: float, pace: float
 ) -> None:
-    """Train a learner for some steps, or until the time is up, at the pace that is measured.
+    """Train a learner for `steps` steps, or until the time is used up, at the measured pace.
 
-    The first part is small: all that is known is the pace in the race. Overtime is for the first
-    `least` steps only.
+    The first part is small, because only the pace in the race is known. Only the first `least`
+    steps may use the overtime.
     """
     until, twentieth = perf_counter() + seconds, -(-steps // PARTS)
     part = min(twentieth, max(1, int(seconds / pace / PARTS)))
@@ -74,21 +75,22 @@ def _train_in_time(
         behind = learner.steps < least
         fits = int((until - now + overtime * behind) / pace)
         enough = fits >= (1 if behind else twentieth / 2)
-        # Half of what fits, as the pace may rise, but not too little: some begin again each time.
+        # Train half of the steps that fit, because steps may become slower. Train at least one
+        # part of the steps: some estimators start from scratch at each call.
         part = min(steps - learner.steps, fits, max(twentieth, fits // 2)) if enough else 0
 
 
 def _best_steps(race: SearchRace, name: str, verdict: Verdict, pace: float) -> int:
-    """Return the steps of the best iteration of a learner.
+    """Return the number of steps of a learner's best iteration.
 
-    If the race has not found it, because the learner was neither trained to its end nor out of
-    patience, it is trained on. The refit that follows shall not cost more than was reserved: one
-    full training with both, or the time that is left.
+    If the race has not found it (the learner was neither fully trained nor out of patience), the
+    learner is trained further. This training and the refit together must not cost more than was
+    reserved: one full training, or the remaining time.
     """
     learner = race.trained(name, verdict)
     full, raced, reserve = learner.full_steps, learner.steps, race.refit_reserve
     pulls = race.budget.pulls_per_training
-    if pulls is None:  # pulls are counted, and as many as the winner has are reserved
+    if pulls is None:  # a budget in pulls: as many pulls are reserved as the winner had
         return learner.best_steps
     part = max(1, full // pulls)
     most = full if reserve is not None else (full + raced) // 2
@@ -101,7 +103,7 @@ def _best_steps(race: SearchRace, name: str, verdict: Verdict, pace: float) -> i
 
 
 def _refit_steps(race: SearchRace, learner: SklearnLearner, pulls: int, horizon: int) -> int:
-    """Return a full training's steps; if pulls are counted, those reserved or the winner's."""
+    """Return the steps of a full training or, with a budget in pulls, the reserved steps."""
     search = race.search
     if search.budget is None:
         return learner.full_steps

@@ -1,4 +1,4 @@
-"""The time of a race in seconds that is kept to refit its winner."""
+"""The part of a budget in seconds that is reserved to refit the winner."""
 
 from collections import defaultdict
 from collections.abc import Collection
@@ -10,40 +10,42 @@ from latebloomer.racing.callbacks import RaceView
 from latebloomer.session.arm_views import LearnerView
 from latebloomer.session.events import Event, ScoreReported
 
-MOST = 0.5  # of the time, at most: the race needs the rest to find the winner
-LAST = 2  # learners left, of which each may still win
-LOOKS = 100  # looks at the reserve in a race: each is an event that plans again
+MOST = 0.5  # maximum share of the time: the race needs the rest to find the winner
+LAST = 2  # with this many learners left, reserve for the more expensive one
+LOOKS = 100  # maximum updates of the reserve in a race, because each update makes a new plan
 
 
 class RefitReserve:
-    """Keeps time to refit the winner on all rows, as a callback of the race.
+    """Reserve time to refit the winner on all rows, as a callback of the race.
 
-    It keeps what the leader's full training takes at the median pace of its pulls; of the last
-    two learners, the dearer one's. A pull of the race also scores, so this is rather too much:
-    measured, refits take .6 to .7 of it.
+    The reserve is the time of the leader's full training at the median pace of its pulls; when two
+    learners are left, it is the time of the more expensive one. The reserve is too large rather
+    than too small, because a pull of the race also scores: refits took .6 to .7 of it in our
+    measurements.
 
     Parameters
     ----------
     seconds : float
-        Time of the search.
+        Total time of the search, in seconds.
     ratio : float
-        Rows of the refit for each row that a step of the race trains on.
+        Number of rows of the refit divided by the number of training rows in the race.
     in_one_step : collection of str, optional
-        Names of the learners whose first pull is all of their training.
+        Names of the learners whose first pull is their whole training. Default: none.
     """
 
     def __init__(self, seconds: float, ratio: float, in_one_step: Collection[str] = ()) -> None:
         self.seconds, self._ratio, self._in_one_step = seconds, ratio, in_one_step
-        self._times: dict[int, list[float]] = defaultdict(list)  # of the pulls of each arm
+        self._times: dict[int, list[float]] = defaultdict(list)  # seconds of the pulls of each arm
         self._looked_at = -inf
-        self._elapsed, self._as_of = 0.0, perf_counter()  # of the race at its latest pull
+        # Time of the race at its latest pull, and the clock then.
+        self._elapsed, self._as_of = 0.0, perf_counter()
 
     def __call__(self, event: Event, view: RaceView) -> None:
-        """Take note of a pull, and reserve time."""
+        """Record the time of a pull, and update the reserve."""
         if not isinstance(event, ScoreReported):
             return
         self._elapsed, self._as_of = view.elapsed, perf_counter()
-        # The first time also the pulls of earlier processes.
+        # The first call also reads the pulls of earlier processes.
         for pull in [event] if self._times else view.events():
             if isinstance(pull, ScoreReported):
                 self._times[pull.arm].append(pull.seconds)
@@ -52,7 +54,7 @@ class RefitReserve:
             self._looked_at = view.elapsed
 
     def seconds_left(self) -> float:
-        """Return the time left of the search now; below 0 if it is over."""
+        """Return the seconds that the search has left; below 0 if it has used more."""
         return self.seconds - self._elapsed - (perf_counter() - self._as_of)
 
     def _needed(self, view: RaceView) -> float:
@@ -62,7 +64,7 @@ class RefitReserve:
         return max(self._full_training(one) for one in last)
 
     def _full_training(self, one: LearnerView) -> float:
-        """Return the seconds of a learner's training on all rows; 0 before its first pull."""
+        """Return the expected seconds to train a learner on all rows; 0 before its first pull."""
         times = self._times.get(one.arm)
         pulls = 1 if one.name in self._in_one_step else one.full_pulls or one.pulls
         return self._ratio * pulls * median(times) if times else 0.0

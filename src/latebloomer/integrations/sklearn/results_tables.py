@@ -1,4 +1,4 @@
-"""A search's tables: `results_` in the terms of a race, `cv_results_` in those of scikit-learn."""
+"""The tables of a search: `results_` in the terms of a race, and scikit-learn's `cv_results_`."""
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -19,7 +19,7 @@ COLUMNS = (
 
 
 def results_table(verdict: Verdict, raced: "SearchRace") -> Table:
-    """Return `results_`: one row per estimator, in the order given."""
+    """Return `results_`: one row per estimator, in the user's order."""
     names, arms = list(raced.estimators), [verdict[name] for name in raced.estimators]
     table: Table = {"name": np.array(names, dtype=object), **_columns(arms, COLUMNS)}
     table["rank"] = _ranks(verdict, names)
@@ -30,10 +30,10 @@ def results_table(verdict: Verdict, raced: "SearchRace") -> Table:
 
 
 def cv_results_table(verdict: Verdict, raced: "SearchRace", params: list[dict[str, Any]]) -> Table:
-    """Return `cv_results_`: one row per candidate, in the order drawn.
+    """Return `cv_results_`: one row per candidate, in the order in which they were drawn.
 
-    `n_resources` is the number of steps it was trained, `dropped_at` the level (its own pulls) at
-    which it was dropped, nan if it was not. `mean_fit_time` includes scoring.
+    `n_resources` is the number of training steps of a candidate. `dropped_at` is the number of its
+    pulls when it was dropped; nan if it was not dropped. `mean_fit_time` includes scoring.
     """
     names, arms = list(raced.estimators), [verdict[name] for name in raced.estimators]
     steps = [arm.pulls if arm.steps is None else arm.steps for arm in arms]
@@ -50,7 +50,7 @@ def _columns(arms: list[Any], names: Iterable[str]) -> Table:
 
 
 def _param_columns(params: list[dict[str, Any]]) -> Table:
-    """Return a masked column for each setting: a candidate may not have it."""
+    """Return a masked column for each setting; it is masked for candidates without the setting."""
     columns: Table = {}
     for name in dict.fromkeys(name for settings in params for name in settings):
         kinds = {type(settings[name]) for settings in params if name in settings}
@@ -65,10 +65,10 @@ def _param_columns(params: list[dict[str, Any]]) -> Table:
 
 
 def _score_columns(verdict: Verdict, raced: "SearchRace") -> Table:
-    """Return the latest score by fold, their mean and spread for each metric; nan without any."""
+    """Return the latest scores by fold, their mean and spread, for each metric; nan if missing."""
     names, leading = list(raced.estimators), f"test_{raced.metrics.leading}"
     nothing = [np.nan] * raced.n_splits
-    # One score alone has no details.
+    # A learner with one score only reports no details.
     latest = [
         verdict[name].details or {leading: [verdict[name].score] * raced.n_splits}
         for name in names
@@ -84,7 +84,7 @@ def _score_columns(verdict: Verdict, raced: "SearchRace") -> Table:
 
 
 def _ranks(verdict: Verdict, names: list[str]) -> np.ndarray[Any, Any]:
-    """Return 1 for the winner, then by how long each stayed and by estimate; failed ones last."""
+    """Return ranks: the winner, then by length of stay, then by estimate; failed ones last."""
 
     def merit(name: str) -> tuple[bool, bool, float, float]:
         arm = verdict[name]

@@ -1,8 +1,8 @@
-"""What each held-out row adds to a model's score, by the metric of a search.
+"""The part of a model's score that each held-out row contributes, by the search's metric.
 
-The metrics of `latebloomer.row_scores` have formulas; any other one of scikit-learn is computed
-without a fortieth of the rows at a time. A user's own function of (estimator, X, y) has no parts,
-nor has a weighted score.
+The metrics of `latebloomer.row_scores` have formulas for the parts. For every other metric of
+scikit-learn, the parts are computed by leaving out a fortieth of the rows at a time. A user's
+function of (estimator, X, y) has no parts, and neither has a weighted score.
 """
 
 from dataclasses import replace
@@ -18,11 +18,11 @@ from latebloomer.integrations.sklearn.training.fold_model import FoldModel
 from latebloomer.theory.row_scores import METRICS, RowScores, row_scores
 
 PROBABILITIES = ("neg_log_loss", "neg_brier_score")
-RANKED = ("decision_function", "predict_proba")  # what an AUC takes, by preference
+RANKED = ("decision_function", "predict_proba")  # inputs of an AUC, the preferred one first
 
 
 def parts_of_score(metrics: Metrics, model: FoldModel) -> RowScores | None:
-    """Return the score of a trained model on its held-out rows in parts; None if it has none."""
+    """Return the score of a trained model in parts, one per held-out row; None if not possible."""
     fold, y = model.fold, np.asarray(model.fold.y_val)
     if fold.held is None or fold.score_params or y.ndim != 1:
         return None
@@ -37,20 +37,21 @@ def parts_of_score(metrics: Metrics, model: FoldModel) -> RowScores | None:
 
 
 def _prediction(metric: str, model: FoldModel, y: NDArray[Any]) -> Any:
-    """Return what the formula of a metric takes; None if there is no formula, or none of it."""
-    if metric not in METRICS or (metric == "f1" and y.max() != 1):  # scikit-learn's f1 is of 1
+    """Return the predictions for a metric's formula; None without a formula or predictions."""
+    # Scikit-learn's f1 is the f1 of class 1.
+    if metric not in METRICS or (metric == "f1" and y.max() != 1):
         return None
     if metric == "roc_auc":
         return next((p for p in map(model.predicted, RANKED) if p is not None), None)
     if metric not in PROBABILITIES:
         return model.predicted("predict")
     table = model.predicted("predict_proba")
-    # A class that no held-out row has is in no part.
+    # A class without held-out rows is in no part.
     return None if table is None else table[:, np.isin(model.classes, y)]
 
 
 def _by_scorer(metrics: Metrics, metric: Any, model: FoldModel) -> tuple[Any, Any]:
-    """Return a function of (y, predictions) that is the metric, and all predictions."""
+    """Return the metric as a function of (y, predictions), and all predictions."""
     if not (isinstance(metric, str) or is_sklearns(metric)):
         return None, None
     classes = model.classes

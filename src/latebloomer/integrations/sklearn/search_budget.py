@@ -1,4 +1,4 @@
-"""What the race of a search may spend, and what is kept of the budget to refit the winner."""
+"""The budget of a search: what its race may spend, and what is reserved for the refit."""
 
 from bisect import bisect_right
 from collections.abc import Mapping
@@ -21,30 +21,30 @@ from latebloomer.racing.verdict.verdict import Verdict
 if TYPE_CHECKING:
     from latebloomer.integrations.sklearn.base_search import BaseRaceSearch
 
-# Full trainings of a race for each estimator by default, and at least two in total. On 27
-# recorded tables the returned model was as good as after training all: by .0003 ± .0005 better in
-# test score with 12 learners, by .0003 ± .0006 with 6. With .5 it was .0004 ± .0004 and .0005 ±
-# .0012 worse, with a third .0027 ± .0012 and .0055 ± .0025.
+# Default budget of a race, in full trainings: this number for each estimator, and at least two in
+# total. On 27 recorded tables, the returned model was as good as after training all learners: its
+# test score was .0003 ± .0005 better with 12 learners, and .0003 ± .0006 better with 6. With .5 it
+# was .0004 ± .0004 and .0005 ± .0012 worse, with 1/3 .0027 ± .0012 and .0055 ± .0025 worse.
 EACH_TRAINING, LEAST = 0.6, 2.0
-FIRST_DROP = 3, 0.1  # pulls, and part of a training, before which no learner should be dropped
-PULLS = 20, 100  # of a full training, at least and at most
-EACH = 10  # pulls of each estimator that the budget is to be good for
-REFIT_SHARE = 1 / 3  # of the pulls or the time of a policy that plans no levels
-DEAR = 0.5  # of a full training: a step that costs more is warned of
-NEGLIGIBLE = 1.0  # seconds below which no step is
-TICK = 1e-9  # no pull or step is shorter, in seconds
-EXTENDS = ("budget", "trainings", "seconds")  # a larger one extends the race of a journal
+FIRST_DROP = 3, 0.1  # minimum pulls, and share of a full training, before a drop
+PULLS = 20, 100  # minimum and maximum number of pulls in a full training
+EACH = 10  # pulls of each estimator that the budget should pay for
+REFIT_SHARE = 1 / 3  # reserved share of the budget if the policy plans no levels
+DEAR = 0.5  # warn of a step that costs more than this share of a full training
+NEGLIGIBLE = 1.0  # no warning of steps below this number of seconds
+TICK = 1e-9  # seconds: shortest time assumed for a pull or a step
+EXTENDS = ("budget", "trainings", "seconds")  # a larger value extends the race of a journal
 
 
 @dataclass(frozen=True)
 class SearchBudget:
-    """What a search may spend on its race, and on the refit."""
+    """The budget of a search: for its race and for the refit."""
 
     race: Budget
-    refit_cost: str  # what the refit costs, as text
+    refit_cost: str  # cost of the refit, as text
     pulls_per_training: int | None = None
-    full_steps: dict[str, int] | None = None  # of each estimator, in the search's own units
-    refit_steps: int | None = None  # steps reserved for the refit, if pulls are counted
+    full_steps: dict[str, int] | None = None  # steps of each estimator's full training
+    refit_steps: int | None = None  # steps reserved for the refit, if the budget is in pulls
 
 
 def search_budget(
@@ -52,9 +52,9 @@ def search_budget(
     learners: Mapping[str, SklearnLearner],
     recorded: Mapping[str, Any],
 ) -> SearchBudget:
-    """Return what a search may spend on a race of untrained learners; raise an error if nothing.
+    """Return the budget for a race of untrained learners; raise an error if nothing is left.
 
-    `recorded` are the settings of the race that is resumed.
+    `recorded` are the settings of the race to resume; empty for a new race.
     """
     errors.require(
         not search.extra_refit or bool(search.refit),
@@ -114,10 +114,10 @@ def _pulls_per_training(
         return at_least_1("pulls_per_training", search.pulls_per_training, WHY)
     if recorded.get("pulls_per_training") is not None:
         return int(recorded["pulls_per_training"])
-    # Few: a call of `fit` with warm_start may cost as much as several trees.
+    # Use few pulls: a call of `fit` with warm_start may cost as much as several trees.
     few, most = PULLS
     wanted = EACH * len(learners) / (search.trainings or inf)
-    # The patience of an estimator is looked at after each pull.
+    # The patience of an estimator is checked after each pull.
     waits = [
         ceil(one.full_steps / one.patience.steps)
         for one in learners.values()
@@ -131,10 +131,10 @@ def _pulls_per_training(
 
 
 def _race_trainings(search: "BaseRaceSearch", in_one_step: int, others: int, pulls: int) -> float:
-    """Return the full trainings of the race, without the refit's.
+    """Return the full trainings of the race, without the refit.
 
-    An estimator that is trained in one step is one pull of the race, whatever it costs: so the
-    race is the same on every machine.
+    An estimator that is trained in one step counts as one pull of the race, whatever it costs, so
+    that the race is the same on every machine.
     """
     trainings, refits = search.trainings, int(refit_is_inside(search))
     if trainings is None:
@@ -148,7 +148,7 @@ def _race_trainings(search: "BaseRaceSearch", in_one_step: int, others: int, pul
 def _default_trainings(
     search: "BaseRaceSearch", in_one_step: int, others: int, pulls: int
 ) -> float:
-    """Return the full trainings of a race that drops no learner before it can be judged."""
+    """Return the full trainings of a race that drops no learner too early."""
     learners = others + in_one_step
     least = (max(LEAST, EACH_TRAINING * others) if others else 0.0) + in_one_step / pulls
     for budget in range(round(least * pulls), learners * pulls):
@@ -160,15 +160,16 @@ def _default_trainings(
 def _drops_early(
     search: "BaseRaceSearch", learners: int, budget: int, pulls: int
 ) -> tuple[int, int] | None:
-    """Return the pulls and the number of the learners that are dropped too early to be judged.
+    """Return (pulls, count) of the first drop if it comes too early to be reliable; else None.
 
-    None if each has three pulls and a tenth of its training before, or the policy plans no drops.
+    A drop is too early before three pulls and a tenth of a full training. The result is None, too,
+    if the policy plans no drops.
     """
     try:
         rule = policy_for(search.policy, learners, budget, pulls)
         least = search.min_pulls or usual_min_pulls(search.policy, learners, budget)
         first = rule.describe(learners, budget, pulls, least).first_drop
-    except errors.BudgetError:  # which the race raises
+    except errors.BudgetError:  # the race raises it later
         return None
     fewest, share = FIRST_DROP
     if first is None or first[0] >= min(pulls, max(fewest, share * pulls)):
@@ -177,7 +178,7 @@ def _drops_early(
 
 
 def early_drop(search: "BaseRaceSearch", learners: Mapping[str, SklearnLearner]) -> str | None:
-    """Return what warns of a budget with which learners are dropped before they can show much."""
+    """Return a warning if the budget is so small that learners are dropped too early."""
     pulls = _pulls_per_training(search, learners, {})
     if search.trainings is None:
         return None
@@ -200,10 +201,10 @@ def early_drop(search: "BaseRaceSearch", learners: Mapping[str, SklearnLearner])
 def dear_steps(
     verdict: Verdict, learners: Mapping[str, SklearnLearner], pulls_per_training: int
 ) -> list[str]:
-    """Return a warning for each estimator whose one step, one pull, cost much of a training.
+    """Return a warning for each estimator whose only step cost much more than one pull.
 
-    Measured, k-nearest neighbors, trees and ridge cost up to a tenth of the others' mean full
-    training, and a kernel machine up to .4.
+    In our measurements, k-nearest neighbors, trees and ridge cost up to .1 of the other learners'
+    mean full training, and a kernel machine up to .4.
     """
     in_one_step = {name for name, learner in learners.items() if learner.in_one_step}
     others = [one for one in verdict.learners if one.name not in in_one_step and one.pulls]
@@ -221,7 +222,7 @@ def dear_steps(
 
 
 def _in_pulls(search: "BaseRaceSearch", learners: int) -> SearchBudget:
-    """Return a budget in pulls: what is reserved for the refit is as much as the winner has."""
+    """Return a budget in pulls, with as many pulls reserved for the refit as the winner has."""
     budget, horizon = errors.need_whole("budget", search.budget), search.horizon
     reserved = 0
     if refit_is_inside(search):
@@ -229,9 +230,10 @@ def _in_pulls(search: "BaseRaceSearch", learners: int) -> SearchBudget:
         if reserved >= budget:
             why = f"refit=True reserves {reserved} pulls to refit the winner"
             raise _nothing_left(f"budget={budget}", why, "more")
-    # No learner is trained further than the refit, and all are compared where that ends.
+    # No learner is trained further than the refit, so learners are compared at its number of
+    # pulls.
     level = horizon or reserved or None
-    given = search.pulls_per_training  # which the race refuses
+    given = search.pulls_per_training  # the race raises an error for it
     race = Budget(pulls=budget - reserved, horizon=level, pulls_per_training=given)
     cost = f"{level} pulls" if level else "as many pulls as it had"
     return SearchBudget(race, cost, given, refit_steps=reserved)
@@ -248,9 +250,9 @@ def _nothing_left(given: str, reserved: str, needed: str) -> errors.BudgetError:
 
 
 def _last_level(policy: Any, arms: int, pulls: int, horizon: int) -> int | None:
-    """Return the pulls that the winner has at the end; 0 if the policy does not plan them.
+    """Return the pulls that the winner has at the end; 0 if the policy has no such plan.
 
-    None if there are too few pulls for a race.
+    Return None if there are too few pulls for a race.
     """
     try:
         plan = policy_for(policy, arms, pulls, horizon).plan(arms, pulls, horizon)
@@ -266,6 +268,6 @@ def _refit_pulls(policy: Any, arms: int, budget: int) -> int:
         return pulls + (_last_level(policy, arms, pulls, pulls) or 0)
 
     level = _last_level(policy, arms, budget, budget)
-    if not level:  # too few for the race, which raises the error; or any arm may have any number
+    if not level:  # too few pulls (the race raises the error), or a policy without levels
         return 0 if level is None else round(REFIT_SHARE * budget)
     return budget - 1 - bisect_right(range(2, budget), budget, key=total)

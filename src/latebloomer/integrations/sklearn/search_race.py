@@ -36,26 +36,27 @@ from latebloomer.racing.verdict.verdict import Verdict
 if TYPE_CHECKING:
     from latebloomer.integrations.sklearn.base_search import BaseRaceSearch
 
-BATCH = 64  # rows of a pull, if pulls are counted
-FOLDS = 5  # of cv=None, as in scikit-learn
-COMPARED = ("winner_share", "min_pulls", "stop")  # settings of the race in the journal
+BATCH = 64  # rows in a pull, if the budget is in pulls
+FOLDS = 5  # number of folds for cv=None, as in scikit-learn
+COMPARED = ("winner_share", "min_pulls", "stop")  # settings that must equal those in the journal
 
 
 class NoneLearns(errors.AllFailed, ValueError, TypeError):
-    """Every estimator has failed; the text has the reason of each.
+    """Every estimator has failed; the message has the reason of each.
 
-    A `ValueError`, as in scikit-learn's searches: most often the data do not fit.
+    It is a `ValueError`, as in scikit-learn's searches, because the cause is usually the data.
     """
 
 
 @dataclass(frozen=True)
 class LearnerFactory:
-    """Makes the learner of an estimator, in another process too, and says what it is."""
+    """Build the learner of an estimator, also in another process, and describe it."""
 
     parts: LearnerParts
-    settings: dict[str, Any] = field(default_factory=dict)  # what the journal keeps of it
+    # Description of the learner for the journal.
+    settings: dict[str, Any] = field(default_factory=dict)
     full_steps: int | None = None
-    keep: Callable[[SklearnLearner], None] | None = None  # called with each learner made
+    keep: Callable[[SklearnLearner], None] | None = None  # called with each new learner
 
     def __call__(self) -> SklearnLearner:
         """Return a new learner."""
@@ -66,7 +67,7 @@ class LearnerFactory:
 
 
 class SearchRace:
-    """The learners of one search, all on the same splits, and what became of them."""
+    """The race of one search: its learners, which all use the same splits."""
 
     def __init__(
         self,
@@ -94,8 +95,8 @@ class SearchRace:
         if search.ensemble:
             need_one_target(search, y)
         self.classes = np.unique(np.asarray(y)) if is_classifier(search) else None
-        self._kept: dict[str, SklearnLearner] = {}  # learners that trained in this process
-        # Rows of the refit compared with the rows that a step of the race trains on.
+        self._kept: dict[str, SklearnLearner] = {}  # learners trained in this process, by name
+        # Number of rows of the refit divided by the number of training rows in the race.
         self.refit_ratio = self.rows / sum(train.size for train, _ in self._splits)
         self._batch = BATCH if search.batch is None and search.budget is not None else search.batch
         journal = search.journal if isinstance(search.journal, JournalFile) else JournalFile("")
@@ -111,23 +112,23 @@ class SearchRace:
             )
             for name, model in estimators.items()
         }
-        # Not trained, and of one fold, to ask what their steps are.
+        # Untrained learners of one fold, used only to read the length of their steps.
         self.examples = {name: self._factory(name, self.folds[:1])() for name in estimators}
         self.budget = search_budget(search, self.examples, self._recorded)
-        self.refit_reserve: RefitReserve | None = None  # if the refit has to end in time
+        self.refit_reserve: RefitReserve | None = None  # set if the refit must end in time
         if search.seconds is not None and refit_is_inside(search):
             in_one_step = {name for name, one in self.examples.items() if one.in_one_step}
             self.refit_reserve = RefitReserve(search.seconds, self.refit_ratio, in_one_step)
 
     @property
     def has_journal(self) -> bool:
-        """True if the race of a journal is resumed."""
+        """True if the journal already holds a race, which is then resumed."""
         journal = self.search.journal
         return not new_names.names_folder(journal) and holds_race(journal)
 
     @cached_property
     def runner(self) -> Runner:
-        """Where pulls run: here for one job, on Ray for several; -1 means all cores."""
+        """The runner: this process for one job, Ray for several; -1 means all cores."""
         n_jobs = self.search.n_jobs
         jobs = 1 if n_jobs is None else errors.need_whole("n_jobs", n_jobs)
         errors.require(
@@ -147,7 +148,7 @@ class SearchRace:
     # --- learners ---
 
     def _factory(self, name: str, folds: list[splits.Fold]) -> LearnerFactory:
-        """Return what makes the learner of an estimator."""
+        """Return the factory of an estimator's learner."""
         return LearnerFactory(
             LearnerParts(
                 self.estimators[name],
@@ -159,9 +160,9 @@ class SearchRace:
         )
 
     def _factories(self) -> dict[str, LearnerFactory]:
-        """Return what makes the learner of each estimator for the race.
+        """Return the factory of each estimator's learner, in the order of the race.
 
-        Those that are trained in one step come first: their whole price is known then.
+        Learners that are trained in one step come first, because one pull shows their whole cost.
         """
         full_steps = self.budget.full_steps or {}
         factories = {}
@@ -181,13 +182,13 @@ class SearchRace:
 
     @property
     def _keeps_learners(self) -> bool:
-        """True if learners train in this process and are needed after the race."""
+        """True if learners are trained in this process and are needed after the race."""
         return bool(self.search.ensemble) and self.runner.name == "local"
 
     def trained(self, name: str, verdict: Verdict) -> SklearnLearner:
-        """Return a learner as it was after its last pull in the race.
+        """Return a learner in its state after its last pull in the race.
 
-        It is restored if it was trained in another process: from its checkpoint, or again.
+        If it was trained in another process, it is restored from its checkpoint or trained again.
         """
         kept = self._kept.get(name)
         if kept is not None and kept.score == verdict[name].score:
@@ -201,12 +202,12 @@ class SearchRace:
         return self._factory(name, [fold])()
 
     def _described(self, name: str) -> dict[str, Any]:
-        """Return what the journal keeps of a learner, to name what differs in another `fit`."""
+        """Return a learner's description for the journal, which a later `fit` compares."""
         return settings_of(self.estimators[name]) | self._search_settings
 
     @cached_property
     def _search_settings(self) -> dict[str, Any]:
-        """What the journal keeps of the search itself; estimators have settings of such names."""
+        """The search's own settings for the journal; their names begin with "search"."""
         search, cv = self.search, self.search.cv
         if search.journal is None:
             return {}
@@ -227,13 +228,13 @@ class SearchRace:
 
     @cached_property
     def _place(self) -> Any:
-        """The journal. If learners train elsewhere but are needed, there is one in any case."""
+        """The journal; a temporary one if learners trained elsewhere are needed here."""
         if self.search.journal is None and self.search.ensemble and not self._keeps_learners:
             return own_folder(self) / "race.db"
         return self.search.journal
 
     def run(self, callbacks: list[Callback]) -> Verdict:
-        """Race, or resume the race of the journal."""
+        """Run the race, or resume the race of the journal."""
         search = self.search
         if self.refit_reserve is not None:
             callbacks = [*callbacks, self.refit_reserve]
@@ -268,7 +269,7 @@ class SearchRace:
             verdict = start_race(request, self._place)
         except errors.AllFailed as error:
             raise NoneLearns(str(error)) from error
-        if search.journal is None:  # one that is removed with the race cannot be resumed
+        if search.journal is None:  # a temporary journal cannot be resumed
             verdict = replace(verdict, journal=None)
         return verdict
 
@@ -284,7 +285,7 @@ class SearchRace:
 
 
 def need_one_target(search: "BaseRaceSearch", y: Any) -> None:
-    """Raise a `SettingError` unless the predictions of several estimators have a mean."""
+    """Raise a `SettingError` if predictions of several estimators cannot be averaged."""
     kinds = is_classifier(search) or is_regressor(search)
     if not kinds or np.ndim(y) != 1:
         what = f"y has the shape {np.shape(y)}" if kinds else "these are neither"

@@ -1,4 +1,4 @@
-"""Rows that a booster has binned, shared by all candidates with equal settings for bins."""
+"""Binned rows of boosters, shared by all candidates with equal settings for bins."""
 
 from collections.abc import Callable
 from typing import Any
@@ -8,10 +8,10 @@ from joblib import hash as digest_of  # type: ignore[import-untyped]
 
 
 class SharedBins:
-    """Binned rows of one fold, for as long as a learner uses them.
+    """Binned rows of one fold, which are kept as long as a learner uses them.
 
     Binning takes as long as a few rounds of boosting, and most settings of boosters do not change
-    the bins. Sharing ends at the process: in another one, rows are others.
+    the bins. Rows are shared only within one process.
     """
 
     def __init__(self) -> None:
@@ -21,10 +21,10 @@ class SharedBins:
         return SharedBins, ()
 
     def get(self, X: Any, settings: Any, make: Callable[[], Any]) -> Any:
-        """Return the binned rows of X by what their bins follow from; made if there are none."""
+        """Return the binned rows of X for the settings of their bins; `make` builds new ones."""
         try:
             key = f"{id(X)} {digest_of(settings)}"
-        except Exception:  # a setting that has no digest
+        except Exception:  # a setting without a digest
             return make()
         rows = self._rows.get(key)
         if rows is None:

@@ -1,4 +1,4 @@
-"""The steps before the last of pipelines, fitted once for all learners whose steps are equal."""
+"""Heads of pipelines (all steps but the last), fitted once for all learners with equal heads."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -8,7 +8,7 @@ from sklearn.base import clone
 
 
 class FittedHead(NamedTuple):
-    """Fitted steps, and what they make of a fold's rows."""
+    """A fitted head, and the rows of a fold that it has transformed."""
 
     head: Any
     X: Any
@@ -18,8 +18,8 @@ class FittedHead(NamedTuple):
 class SharedHeads:
     """Fitted heads of one fold's rows, by their settings.
 
-    Candidates of a search often begin with the same encoder or scaler. Each is fitted once in a
-    process, and its rows are held once. It is empty in another process: there, rows are others.
+    Candidates of a search often begin with the same encoder or scaler. Each is fitted once per
+    process, and its rows are stored once. A copy for another process is empty.
     """
 
     def __init__(self) -> None:
@@ -41,12 +41,12 @@ class SharedHeads:
 
 
 def _key(head: Any, params: Mapping[str, Any]) -> str | None:
-    """Return a text that is equal for equal steps; None if that cannot be known."""
-    if params:  # weights of rows, which are another learner's own
+    """Return a text that is equal for equal heads; None if there is no such text."""
+    if params:  # such as weights of rows, which differ between learners
         return None
     try:
         return str(digest_of(clone(head)))
-    except Exception:  # a step that has no digest, such as one with a lambda
+    except Exception:  # a step without a digest, such as one with a lambda
         return None
 
 

@@ -28,7 +28,7 @@ LABEL = "sklearn.json"
 
 @dataclass(frozen=True)
 class LearnerParts:
-    """What a learner is made of, on rows that have been split already."""
+    """The parts of a learner, with rows that are already split."""
 
     estimator: Any
     folds: list[splits.Fold]
@@ -38,25 +38,25 @@ class LearnerParts:
 
 
 class BestIteration(NamedTuple):
-    """The best score so far, and when it was."""
+    """The best score so far, and the number of steps at that time."""
 
     score: float
     steps: int
-    scores: FoldScores  # by metric and fold
+    scores: FoldScores  # scores by metric and fold
 
 
 class SklearnLearner:
     """Wrap an estimator as a learner: each pull trains it further and scores it on held-out rows.
 
-    A step is one `partial_fit` batch of `batch` rows (epochs wrap around, each in a new order);
-    with `batch=None` one epoch, or a hundredth of the rows for an estimator without `max_iter`.
-    For an estimator without `partial_fit` a step is `step` more trees or iterations with
-    `warm_start`, or a booster's rounds; any other estimator is trained in one step. `how` tells
-    which. `full_steps` is the number of steps that the estimator itself declares: `max_iter`
-    epochs, `n_estimators` trees, or one pass over the rows. An estimator that meets its own rule
-    to stop (`tol`, `n_iter_no_change`) has finished.
+    For an estimator with `partial_fit`, a step is one batch of `batch` rows; each epoch has a new
+    order of rows. With `batch=None`, a step is one epoch, or a hundredth of the rows if the
+    estimator has no `max_iter`. For an estimator with `warm_start` or a booster, a step is `step`
+    more trees, iterations or rounds. Any other estimator is trained in one step. `how` says which
+    of these applies. `full_steps` is the number of steps in the training that the estimator
+    declares: `max_iter` epochs, `n_estimators` trees, or one pass over the rows. An estimator
+    whose own rule to stop applies (`tol`, `n_iter_no_change`) has finished.
 
-    The given estimator is not changed; `model` is the trained clone.
+    `estimator` itself is not changed; `model` is the trained clone.
 
     Parameters
     ----------
@@ -67,26 +67,28 @@ class SklearnLearner:
     y : Any
         Targets.
     batch : int | None
-        Rows of a step, for estimators with `partial_fit`; None for an epoch.
+        Number of rows in a step, for estimators with `partial_fit`; None: one epoch.
     scoring : Any
-        Metric's name, or function of (estimator, X, y). Default: the estimator's own score.
+        Name of a metric, or a function of (estimator, X, y). Default: the `score` method of the
+        estimator.
     validation : Any
-        Held-out rows: a share, `(X_val, y_val)`, a number of folds, or a splitter. With k folds
-        each pull trains k models, and the score is their mean.
+        Held-out rows: a share of the rows, `(X_val, y_val)`, a number of folds, or a splitter.
+        With k folds, each pull trains k models, and the score is their mean score.
     random_state : int | None
         Seed for the split, the order of rows and the estimator.
     step : int
-        Trees or iterations of a step, for estimators without `partial_fit`.
+        Number of trees or iterations in a step, for estimators without `partial_fit`.
     checkpoint_format : str
-        "pickle", or "skops" for checkpoints that are loaded without running any code.
+        "pickle", or "skops" for checkpoints that cannot run code when they are loaded.
     trusted : Iterable[str | type] | None
-        Types that skops may load, in addition to those that it trusts itself.
+        Types that skops may load, in addition to those that it trusts by default.
     sample_weight : Any
-        A weight for each row, for training and for the score.
+        Weight of each row, for training and for the score. Default: equal weights.
     best_iteration : bool | None
-        Whether `model` is the one with the best score so far. Default: if the estimator asks to
-        stop early (`early_stopping_rounds`, `early_stopping=True`). Then it has finished once its
-        own number of iterations has brought no better score.
+        Whether `model` is the model with the best score so far, instead of the latest one.
+        Default: True if the estimator has a setting for early stopping (`early_stopping_rounds`,
+        `early_stopping=True`). If True, the learner has finished when the score has not improved
+        for the number of iterations that the estimator sets.
 
     Raises
     ------
@@ -121,7 +123,7 @@ class SklearnLearner:
         sample_weight: Any = None,
         best_iteration: bool | None = None,
     ) -> None:
-        model_class(estimator)  # raises an error before anything is split
+        model_class(estimator)  # raises an error before rows are split
         checkpoints = model_format(checkpoint_format, trusted)
         seed, metrics = splits.seed_from(random_state), Metrics(need_scoring(scoring))
         X, y = splits.indexable_data(X, y)
@@ -144,7 +146,7 @@ class SklearnLearner:
 
     @classmethod
     def from_parts(cls, parts: LearnerParts) -> Self:
-        """Return a learner on rows that have been split already."""
+        """Return a learner with rows that are already split."""
         learner = cls.__new__(cls)
         learner._set_up(parts)
         return learner
@@ -152,14 +154,14 @@ class SklearnLearner:
     def _set_up(self, parts: LearnerParts) -> None:
         self.estimator, folds, self._metrics = parts.estimator, parts.folds, parts.metrics
         self._checkpoints = parts.checkpoints
-        self._scores: FoldScores = {}  # the latest, by metric
+        self._scores: FoldScores = {}  # latest scores by metric
         self._scorer = self._metrics.quick_scorer(self.estimator, folds[0].y_val)
         self.score: float | None = None  # the latest
         self._rows = [splits.row_count(fold.X) for fold in folds]
         kind = model_class(self.estimator)
         own = seeded(self.estimator, parts.settings.seed)
         self._models = [kind(own, fold, parts.settings) for fold in folds]
-        self.full_steps = self._models[0].full_steps  # by what the estimator declares
+        self.full_steps = self._models[0].full_steps  # as the estimator declares
         self.in_one_step = kind is OneStepModel
         self.keeps_best = self._models[0].keeps_best
         self._best: BestIteration | None = None
@@ -169,7 +171,7 @@ class SklearnLearner:
     def pull(self, steps: int = 1) -> float:
         """Train up to `steps` more steps and return the score on the held-out rows.
 
-        An estimator that its own rule has stopped raises `StopIteration`.
+        If the estimator's own rule has stopped it, `StopIteration` is raised.
         """
         if self.finished:
             raise StopIteration
@@ -181,7 +183,7 @@ class SklearnLearner:
         return self.score
 
     def _judge(self, score: float) -> None:
-        """Keep the best iteration, and end with it once the patience or the training is over."""
+        """Store the best iteration; finish with it after the patience or the full training."""
         patience, best = self.patience, self._best
         if best is None or score > best.score + (patience.least_gain if patience else 0.0):
             self._best = BestIteration(score, self.steps, self._scores)
@@ -196,30 +198,30 @@ class SklearnLearner:
 
     @property
     def patience(self) -> Patience | None:
-        """How long it trains on without a better score; None: to the end of its training."""
+        """How long training continues without a better score; None: until the training ends."""
         return self._models[0].patience
 
     def iterations(self, steps: int) -> int:
-        """Return the estimator's own iterations in some steps: epochs, trees or rounds."""
+        """Return the number of epochs, trees or rounds in `steps` steps."""
         return self._models[0].iterations(steps)
 
     @property
     def best_steps(self) -> int:
-        """Number of steps up to the best score so far, if that is kept; else all of them."""
+        """Number of steps of the best iteration if that is kept; else of all steps so far."""
         return self.steps if self._best is None else self._best.steps
 
     @property
     def score_details(self) -> FoldScores | None:
-        """The latest scores of each metric by fold; None if there is one score alone."""
+        """The latest scores of each metric by fold; None if there is only one score."""
         return self._scores if len(self._scores) > 1 or len(self._models) > 1 else None
 
     def train(self, steps: int = 1) -> None:
-        """Train up to `steps` more steps, without a score."""
+        """Train up to `steps` more steps without scoring."""
         for model in self._models:
             model.train(steps)
 
     def fit(self) -> None:
-        """Train an untrained learner in full, by the estimator's own `fit`."""
+        """Train an untrained learner completely by the estimator's own `fit`."""
         for model in self._models:
             model.fit()
 
@@ -230,9 +232,9 @@ class SklearnLearner:
 
     @property
     def model(self) -> Any:
-        """The estimator as trained so far (with several folds, on the first); None before.
+        """The trained estimator, of the first fold if there are several; None before a pull.
 
-        If the best iteration is kept, the estimator as it was then.
+        If the best iteration is kept, it is the estimator of that iteration.
         """
         ahead = not self.finished and self.best_steps < self.steps
         first = self._models[0]
@@ -240,20 +242,20 @@ class SklearnLearner:
 
     @property
     def models(self) -> list[Any]:
-        """The estimator as trained so far on each fold."""
+        """The trained estimator of each fold."""
         return [model.model for model in self._models]
 
     def predictions(self, classes: Any) -> list[Any] | None:
-        """Return the predictions for the held-out rows of each fold; None if one has none.
+        """Return the predictions for the held-out rows of each fold; None if any are missing.
 
-        For classes these are probabilities.
+        For a classifier, the predictions are class probabilities.
         """
         found = [model.predictions(classes) for model in self._models]
         return None if any(one is None for one in found) else found
 
     @property
     def row_scores(self) -> list[RowScores] | None:
-        """The score in parts, one for each held-out row, of each fold; None if it has none."""
+        """The parts of each fold's score, one per held-out row; None if there are none."""
         if self.model is None:
             return None
         found = [parts_of_score(self._metrics, model) for model in self._models]
@@ -266,7 +268,7 @@ class SklearnLearner:
         return self._models[0].steps
 
     def save(self, folder: Path) -> None:
-        """Write what training has changed; the data are not saved."""
+        """Write the state that training changes; the data are not saved."""
         states = [model.state() for model in self._models]
         for number, (model, _) in enumerate(states):
             self._checkpoints.write(model, Path(folder), number)
@@ -278,14 +280,14 @@ class SklearnLearner:
         (Path(folder) / LABEL).write_text(json.dumps(label), encoding="utf-8")
 
     def _label(self) -> dict[str, Any]:
-        """Return what a checkpoint must have in common with the learner that loads it."""
+        """Return the values that a checkpoint and the learner that loads it must share."""
         settings = settings_of(self.estimator).items()
         return {name: plain_repr(value) for name, value in settings} | {"rows": self._rows}
 
     def load(self, folder: Path) -> None:
         """Restore the state saved in `folder`.
 
-        A pickle can run any code: load only those that you trust.
+        A pickle can run any code when it is loaded: load only checkpoints that you trust.
         """
         self._checkpoints.need_own(Path(folder))
         text = (Path(folder) / LABEL).read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Columns of any kind as numbers: text, categories, dates, booleans and gaps of a data frame."""
+"""An encoder of data frames: text, categories, dates and booleans become numbers."""
 
 from __future__ import annotations
 
@@ -18,29 +18,30 @@ if TYPE_CHECKING:
 
 Floats: TypeAlias = NDArray[np.float64]
 
-MANY = 250  # categories that a column keeps as codes: HistGradientBoosting bins at most 255 values
-FEW = 30  # categories that a column keeps as columns of 0 and 1
-NUMBERS = 0.95  # share of a text column's values that are numbers, if it is a column of numbers
-DATES_SEEN = 500  # values by which a text column is taken for one of dates: all must be dates
+MANY = 250  # maximum codes of a column: HistGradientBoosting has at most 255 bins
+FEW = 30  # maximum columns of 0 and 1 for a column
+NUMBERS = 0.95  # a text column with at least this share of numbers is numeric
+DATES_SEEN = 500  # checked values of a text column: it holds dates if all of them are dates
 DATE_PARTS = ("year", "month", "day", "day_of_week", "hour")
 
 
 class Kind(Enum):
-    """What a column holds."""
+    """The kind of values that a column holds."""
 
     NUMBER = "number"
     DATE = "date"
-    SPAN = "span"  # of time
+    SPAN = "span"  # a time span
     TEXT = "text"
-    EMPTY = "empty"  # left out: some estimators fail on it
+    EMPTY = "empty"  # omitted, because some estimators fail on it
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Turn the columns of a data frame into numbers; gaps become NaN.
+    """Turn the columns of a data frame into numbers; missing values become NaN.
 
-    Numbers stay as they are, also if they are stored as text. Dates become seconds since 1970 with
-    their year, month, day, weekday and hour. Any other column is one of categories: its most
-    frequent values are kept, all others share one code. A column without values is left out.
+    Numbers stay unchanged, and numbers stored as text are read as numbers. A date becomes its
+    seconds since 1970 and its year, month, day, weekday and hour. Every other column is treated as
+    categories: its most frequent values are kept, and all other values share one code. A column
+    without values is omitted.
 
     Parameters
     ----------
@@ -48,7 +49,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         "ordinal": one column of codes, for trees and boosters. "onehot": a column of 0 and 1 for
         each category, for linear models and nets.
     most : int or None
-        Number of categories that a column keeps. Default: 250 codes, or 30 columns.
+        Maximum number of categories that are kept of a column. Default: 250 with "ordinal", 30
+        with "onehot".
 
     Examples
     --------
@@ -64,7 +66,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.most = most
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Note what each column holds, and which categories it keeps."""
+        """Store the kind of each column, and the categories that are kept of it."""
         if self.codes not in ("ordinal", "onehot"):
             raise SettingError(f"codes={self.codes!r}, but codes must be 'ordinal' or 'onehot'.")
         frame = frame_of(X)
@@ -128,7 +130,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def frame_of(X: Any) -> pd.DataFrame:
-    """Return a table as a data frame of pandas."""
+    """Return a table as a pandas data frame."""
     pandas = extra("pandas", "tables with text columns", "pandas")
     if hasattr(X, "to_pandas"):  # polars, pyarrow
         X = X.to_pandas()
@@ -140,7 +142,7 @@ def frame_of(X: Any) -> pd.DataFrame:
 
 
 def kind_of(column: pd.Series[Any]) -> Kind:
-    """Return what a column holds, by its type or, if that is text, by its values."""
+    """Return the kind of a column, by its type or, if it is text, by its values."""
     from pandas.api import types
 
     seen = column.dropna()
@@ -160,7 +162,7 @@ def kind_of(column: pd.Series[Any]) -> Kind:
 
 
 def numbers_of(column: pd.Series[Any]) -> Floats:
-    """Return a column as floats; gaps, infinities and any other text become NaN."""
+    """Return a column as floats; missing values, infinities and other text become NaN."""
     import pandas
 
     values = pandas.to_numeric(column, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
@@ -179,7 +181,7 @@ def dates_of(column: pd.Series[Any]) -> pd.Series[Any]:
 
 
 def date_columns(column: pd.Series[Any]) -> list[Floats]:
-    """Return the seconds since 1970 of each date, and its parts."""
+    """Return columns with the seconds since 1970 of each date, and with its parts."""
     import pandas
 
     dates = dates_of(column)
@@ -189,14 +191,15 @@ def date_columns(column: pd.Series[Any]) -> list[Floats]:
 
 
 def as_text(column: pd.Series[Any]) -> pd.Series[Any]:
-    """Return a column's values as text; gaps stay gaps."""
+    """Return a column's values as text; missing values stay missing."""
     return column.astype(object).where(column.notna()).map(str, na_action="ignore")
 
 
 def kept_categories(column: pd.Series[Any], most: int) -> list[str]:
-    """Return the most frequent values of a column, sorted; in its own order if it has one.
+    """Return the most frequent values of a column, in its own order if it has one, else sorted.
 
-    Equally frequent values are kept in sorted order, so that the order of rows decides nothing.
+    Of equally frequent values, the first in sorted order are kept, so that the order of rows does
+    not matter.
     """
     counts = as_text(column).value_counts()
     frequent = sorted(counts.index, key=lambda value: (-counts[value], value))[:most]
@@ -207,7 +210,7 @@ def kept_categories(column: pd.Series[Any], most: int) -> list[str]:
 
 
 def codes_of(column: pd.Series[Any], kept: list[str]) -> Floats:
-    """Return the place of each value in `kept`, one more for all others, and NaN for gaps."""
+    """Return the index of each value in `kept`; `len(kept)` for others, NaN for missing ones."""
     text = as_text(column)
     codes = text.map({value: float(code) for code, value in enumerate(kept)})
     others = codes.isna() & text.notna()

@@ -1,4 +1,4 @@
-"""Models by name for a table as people have it, with text, categories, dates and gaps."""
+"""Models for a table with text, categories, dates and missing values, by name."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from latebloomer.integrations.sklearn.table_encoder import TableEncoder
 
 KINDS = {"classification": "Classifier", "regression": "Regressor"}
 LINEAR = {"Classifier": "LogisticRegression", "Regressor": "Ridge"}
-OUTERMOST = 4.0  # standard deviations: a value farther out would dominate a linear model or a net
+OUTERMOST = 4.0  # values are cut at this number of standard deviations, for linear models and nets
 
 
 class Recipe(NamedTuple):
-    """Where a model comes from, how it wants columns, and its settings."""
+    """The class of a model, the encoding of columns that it needs, and its settings."""
 
     module: str
-    stem: str  # of the class name, before Classifier or Regressor; empty: linear
+    stem: str  # class name without Classifier or Regressor; empty: linear model
     codes: str
     settings: dict[str, Any]
 
 
-# Trees and boosters take ordinal codes: measured, native categories of XGBoost are .012 ± .005
-# worse, and CatBoost's cost 3.2 times the processor time for .001.
+# Trees and boosters get ordinal codes. In our measurements, XGBoost's native categories were .012
+# ± .005 worse, and CatBoost's cost 3.2 times the processor time for a gain of .001.
 RECIPES = {
     "lightgbm": Recipe(
         "lightgbm",
@@ -62,7 +62,7 @@ RECIPES = {
 def tabular_models(
     task: str, names: Iterable[str] | None = None, random_state: int | None = None
 ) -> dict[str, Pipeline]:
-    """Return models for a table by name, each a pipeline that takes the table as it is.
+    """Return models for a table by name; each is a pipeline that accepts the raw table.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ def tabular_models(
         "classification" (labels may be text) or "regression".
     names : iterable of str, optional
         Names of the models, among lightgbm, xgboost, catboost, hist, forest, extra trees, net and
-        linear. Default: all that are installed.
+        linear. Default: all models whose library is installed.
     random_state : int, optional
         Seed of every model. Default: the race gives each model a seed.
 
@@ -118,10 +118,10 @@ def _pipeline(recipe: Recipe, kind: str, random_state: int | None) -> Pipeline:
 
 
 def _model(recipe: Recipe, kind: str, random_state: int | None) -> Any:
-    """Return the model, with one thread: a race trains models one after the other."""
+    """Return the model, set to one thread, because a race trains one model at a time."""
     name = recipe.stem + kind if recipe.stem else LINEAR[kind]
     home = recipe.module
-    if name == "XGBClassifier":  # which takes no text labels
+    if name == "XGBClassifier":  # it accepts no text labels
         home, name = "latebloomer.integrations.sklearn.text_label_boosters", f"TextLabel{name}"
     model = getattr(import_module(home), name)(**recipe.settings)
     wanted: dict[str, Any] = {"n_jobs": 1}

@@ -1,4 +1,4 @@
-"""XGBoost's classifier for labels of any kind: its own takes 0, 1, 2, ... only."""
+"""XGBoost's classifier for labels of any kind: XGBoost itself accepts only 0, 1, 2, ..."""
 
 from typing import Any, Self
 
@@ -10,9 +10,9 @@ NAME = "TextLabelXGBClassifier"
 
 
 def __getattr__(name: str) -> Any:
-    """Return the class, made at its first use: this module is imported without XGBoost, too.
+    """Create the class when it is first used, so that this module needs no XGBoost.
 
-    It stays an attribute of the module, where `pickle` finds it, also in a new process.
+    The class stays an attribute of the module, where `pickle` finds it, even in a new process.
     """
     if name != NAME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
@@ -25,7 +25,7 @@ def __getattr__(name: str) -> Any:
 def _class_of(base: Any) -> Any:
     # XGBoost reads its settings from the first base of a class: a mixin would hide them.
     class TextLabels(base):  # type: ignore[misc]
-        """`xgboost.XGBClassifier` that encodes the labels for training and decodes predictions."""
+        """A `xgboost.XGBClassifier` that encodes labels for training and decodes predictions."""
 
         def fit(self, X: Any, y: Any, **params: Any) -> Self:
             """Train on labels of any kind."""
@@ -35,7 +35,7 @@ def _class_of(base: Any) -> Any:
             return self
 
         def label_codes(self, y: Any) -> Any:
-            """Return the place of each label among the sorted labels."""
+            """Return the index of each label among the sorted labels."""
             return np.unique(np.asarray(y), return_inverse=True)[1]
 
         def predict(self, X: Any, **params: Any) -> Any:

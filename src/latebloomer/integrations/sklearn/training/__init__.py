@@ -1,1 +1,1 @@
-"""How a scikit-learn estimator is trained a little more at each pull."""
+"""The ways in which a pull trains a scikit-learn estimator a little further."""

@@ -32,12 +32,14 @@ from latebloomer.integrations.sklearn.training.known_predictions import (
     of_probabilities,
 )
 
-FEW_ROWS = 20  # that an estimator of one round is fitted on, to read its classes and objective
-XGBOOST_BINS = "max_bin", "tree_method", "grow_policy", "device"  # its other settings change none
-XGBOOST_PROBABILITIES = "binary:logistic", "multi:softprob"  # objectives that predict them
+FEW_ROWS = 20  # rows for a first estimator of one round, which shows classes and objective
+# The only settings that change bins.
+XGBOOST_BINS = "max_bin", "tree_method", "grow_policy", "device"
+# Objectives that predict probabilities.
+XGBOOST_PROBABILITIES = "binary:logistic", "multi:softprob"
 LINEAR = "gblinear"  # XGBoost's booster without trees
 LIGHTGBM_COLUMNS = "feature_name", "categorical_feature"
-# Settings that change no bins, by the names that LightGBM and its estimators have for them.
+# Settings that do not change bins, by their names in LightGBM and its estimators.
 LIGHTGBM_TREES = frozenset((
     "learning_rate", "num_leaves", "max_depth", "n_estimators", "objective", "num_class", "metric",
     "boosting_type", "min_child_samples", "min_data_in_leaf", "min_child_weight",
@@ -48,16 +50,16 @@ LIGHTGBM_TREES = frozenset((
     "skip_drop", "cat_smooth", "cat_l2", "max_cat_to_onehot", "importance_type", "class_weight",
     "n_jobs", "num_threads", "verbose", "verbosity", "num_iterations",
 ))  # fmt: skip
-ALMOST_1 = 1 - 1e-9  # a probability above it has lost too many digits of its margin
+ALMOST_1 = 1 - 1e-9  # above it, too few digits are left to compute the margin
 SEEDS = "random_state", "seed"
-SAMPLED = "subsample_for_bin"  # rows by which LightGBM chooses bins, if there are more
+SAMPLED = "subsample_for_bin"  # maximum rows from which LightGBM chooses bins
 
 
 class BoosterModel(FoldModel):
-    """Trains by boosting rounds on all rows."""
+    """Train by boosting rounds on all rows."""
 
-    usual = 100  # rounds, if none are declared
-    fewest = 1  # rounds of a step, if that leaves 20 steps
+    usual = 100  # rounds of a full training, if none are declared
+    fewest = 1  # rounds in a step, if a full training then has at least 20 steps
 
     def _describe(self, model: Any, params: dict[str, Any]) -> None:
         self._known = {name: value for name, value in params.items() if value is not None}
@@ -73,30 +75,31 @@ class BoosterModel(FoldModel):
         return self._step * steps
 
     def keep(self) -> None:
-        """Do nothing: any earlier round is in the model."""
+        """Do nothing: the model can be cut back to any earlier round."""
 
     def _rows_as(self, kind: Any) -> Any:
-        """Return all rows in the library's own form, with what the settings say about them."""
+        """Return all rows in the library's type, with the settings that concern rows."""
         return kind(self._X, self._target(), **self._of_settings(kind))
 
     def _target(self) -> Any:
-        """Return the target as the library's own training takes it."""
+        """Return the target in the form that the library's training needs."""
         return self._fold.y
 
     def _of_settings(self, function: Callable[..., Any]) -> dict[str, Any]:
-        """Return the settings of the estimator and of its `fit` that a function takes."""
+        """Return the settings of the estimator and its `fit` that `function` accepts."""
         known = self._known | self._params | {"weight": self._params.get("sample_weight")}
         takes = inspect.signature(function).parameters
         return {name: value for name, value in known.items() if name in takes}
 
 
 class LiveModel(BoosterModel):
-    """Trains by the live booster of `XGBoostLearner` or `LightGBMLearner`.
+    """Train by the live booster of `XGBoostLearner` or `LightGBMLearner`.
 
-    The estimator's own `fit`, of one round on a few rows, decides on classes and objective.
-    Without sampling of rows or columns all rounds are those of one long `fit`, bit for bit; with
-    sampling they are those of the learner. A refit is one long `fit`. Rows are binned once for
-    all candidates with equal settings for bins, and held-out rows are predicted by new trees only.
+    First, the estimator's own `fit` of one round on a few rows sets the classes and the objective.
+    Without sampling of rows or columns, all rounds equal the rounds of one long `fit`, bit for
+    bit; with sampling, they equal the rounds of the library learner. A refit is one long `fit`.
+    Rows are binned once for all candidates with equal settings for bins. To predict held-out rows,
+    only new trees are evaluated.
     """
 
     _live: Any = None  # the learner
@@ -115,19 +118,21 @@ class LiveModel(BoosterModel):
                 else:
                     self._model = first
             self._live.pull(more)
-            # The booster by which both classes predict. `fit` could continue it, but reads all
-            # rows again: 100 pulls then take 9 (XGBoost) or 16 times (LightGBM) as long as one.
+            # Both classes predict by this booster. `fit` could continue it, but would read all
+            # rows again: 100 pulls would take 9 times (XGBoost) or 16 times (LightGBM) as long as
+            # one `fit`.
             self._model.n_estimators, self._model._Booster = rounds + more, self._live.model
         self.steps += steps
 
     @abstractmethod
     def _learner(self, first: Any) -> Any:
-        """Fit an estimator of one round, and return a learner with its settings and rows."""
+        """Fit an estimator of one round; return a learner with its settings and rows."""
 
     def _fit_first(self, first: Any, **more: Any) -> None:
-        """Fit an estimator of one round, on some rows of each class if it takes no other data."""
+        """Fit an estimator of one round; if possible, on only a few rows of each class."""
         X, y, params = self._X, self._fold.y, self._params
-        own = callable(self._known.get("objective"))  # a function of all rows
+        # The objective is a function, which needs all rows.
+        own = callable(self._known.get("objective"))
         if np.ndim(y) == 1 and not own and set(params) <= {"sample_weight"}:
             rows = np.arange(min(FEW_ROWS, self._rows))
             if is_classifier(first):
@@ -136,7 +141,7 @@ class LiveModel(BoosterModel):
         self._call(first.fit, X, y, **params, **more)
 
     def _live_learner(self, kind: Any, settings: Mapping[str, Any], *rows: Any) -> Any:
-        """Return a learner that only trains: the search scores its model."""
+        """Return a learner that only trains; the search scores its model."""
         unused = {*boosters.ROUNDS, *boosters.METRIC, *boosters.STOPPING}
         own = {k: v for k, v in settings.items() if v is not None and k not in unused}
         objective = self._known.get("objective")
@@ -146,12 +151,13 @@ class LiveModel(BoosterModel):
 
     def _shared(self, name: str, settings: Any, make: Callable[[], Any]) -> Any:
         """Return rows that are binned once for all candidates with equal settings for bins."""
-        if self._fold.bins is None or self._params:  # weights and the like are in the rows
+        # The binned rows include weights, so they cannot be shared.
+        if self._fold.bins is None or self._params:
             return make()
         return self._fold.bins.get(self._X, (name, settings), make)
 
     def _predicts_by_trees(self) -> bool:
-        """Return whether held-out rows can be predicted by adding the new trees."""
+        """Return whether held-out rows can be predicted by adding only the new trees."""
         objective = self._known.get("objective")
         return (
             self._fold.X_val is not None and not callable(objective) and np.ndim(self._fold.y) == 1
@@ -164,10 +170,10 @@ class LiveModel(BoosterModel):
 
     def end_at(self, steps: int) -> None:
         super().end_at(steps)
-        self._live = None  # held-out rows are predicted by the model again
+        self._live = None  # from now on, the whole model predicts the held-out rows
 
     def _known_of(self, found: Any) -> dict[str, Any]:
-        """Return what the model predicts, by what its booster does."""
+        """Return the model's predictions, computed from its booster's predictions."""
         return (
             of_probabilities(self._model, found)
             if is_classifier(self._model)
@@ -176,10 +182,10 @@ class LiveModel(BoosterModel):
 
 
 class XGBoostModel(LiveModel):
-    """Trains `XGBClassifier` and `XGBRegressor`."""
+    """Train `XGBClassifier` and `XGBRegressor`."""
 
     def keep(self) -> None:
-        """Keep a copy of a linear model, which has no rounds to cut."""
+        """Store a copy of a linear model, which cannot be cut back to earlier rounds."""
         if self._known.get("booster") == LINEAR:
             FoldModel.keep(self)
 
@@ -188,12 +194,12 @@ class XGBoostModel(LiveModel):
             return self.best_copy
         model = copy(self._model)
         model._Booster = self._model.get_booster().copy()
-        # What its own early stopping sets: the model predicts by the rounds up to this one.
+        # XGBoost's early stopping sets this attribute: the model predicts by the rounds up to it.
         model._Booster.set_attr(best_iteration=str(self._step * steps - 1))
         return model
 
     def _target(self) -> Any:
-        encode = getattr(last_step(self._estimator), "label_codes", None)  # of text labels
+        encode = getattr(last_step(self._estimator), "label_codes", None)  # for text labels
         return self._fold.y if encode is None else encode(self._fold.y)
 
     def _learner(self, first: Any) -> Any:
@@ -217,12 +223,12 @@ class XGBoostModel(LiveModel):
 
 
 class LightGBMModel(LiveModel):
-    """Trains `LGBMClassifier` and `LGBMRegressor`."""
+    """Train `LGBMClassifier` and `LGBMRegressor`."""
 
     def _describe(self, model: Any, params: dict[str, Any]) -> None:
         super()._describe(model, params)
         if not {"verbose", "verbosity"} & set(self._known):
-            self._own["verbosity"] = -1  # it would print the same at each pull
+            self._own["verbosity"] = -1  # else it would print the same lines at each pull
 
     def _cut_to(self, steps: int) -> Any:
         model, rounds = copy(self._model), self._step * steps
@@ -236,7 +242,8 @@ class LightGBMModel(LiveModel):
         kind = import_module("lightgbm").Dataset
         own = self._of_settings(kind) | {"free_raw_data": False}
         own |= {"label": self._labels(first), "weight": self._weights()}
-        # Features that no leaf can split would be left out, by a setting of candidates.
+        # Else LightGBM would omit features that no leaf can split, by a setting that may differ
+        # between candidates.
         bins = bins_of_lightgbm(settings, self._rows) | {"feature_pre_filter": False}
         kept = {name: self._known.get(name) for name in ("class_weight", *LIGHTGBM_COLUMNS)}
 
@@ -263,13 +270,13 @@ class LightGBMModel(LiveModel):
         return known
 
     def _labels(self, first: Any) -> Any:
-        """Return the target as LightGBM has it: the place of each label among the sorted ones."""
+        """Return the target for LightGBM: the index of each label among the sorted labels."""
         if not is_classifier(first):
             return self._fold.y
         return np.unique(np.asarray(self._fold.y), return_inverse=True)[1]
 
     def _weights(self) -> Any:
-        """Return the weights of rows, times those of their classes; None without any."""
+        """Return the weights of rows times the weights of their classes; None without either."""
         own, classes = self._params.get("sample_weight"), self._known.get("class_weight")
         if classes is None:
             return own
@@ -278,11 +285,11 @@ class LightGBMModel(LiveModel):
 
 
 class CatBoostModel(BoosterModel):
-    """Trains `CatBoostClassifier` and `CatBoostRegressor` from their own snapshots.
+    """Train `CatBoostClassifier` and `CatBoostRegressor` from their own snapshots.
 
-    These keep all random states: pulls are one long training always. Each pull is a `fit`, because
-    only its end makes a model to score. It takes as long as some three rounds, so a step has up
-    to ten; rows are quantized once.
+    Snapshots include all random states, so pulls always equal one long training. Each pull calls
+    `fit`, because CatBoost creates a model that can be scored only at the end of `fit`. This costs
+    about as much as three rounds, so a step has up to ten rounds. Rows are quantized once.
     """
 
     usual, fewest, kept = catboost.MOST, 10, (*BoosterModel.kept, "snapshot")
@@ -292,7 +299,7 @@ class CatBoostModel(BoosterModel):
         super()._describe(model, params)
         self._folder = own_folder(self)
         self._file = self._folder / catboost.SNAPSHOT
-        # The folder is removed with the learner.
+        # The folder is removed when the learner is deleted.
         self._own |= {"train_dir": str(self._folder), "allow_writing_files": True}
         if not catboost.talks(self._known):
             self._own["logging_level"] = "Silent"
@@ -322,7 +329,7 @@ class CatBoostModel(BoosterModel):
 
     @property
     def snapshot(self) -> str | None:
-        """CatBoost's file as text, for a checkpoint."""
+        """CatBoost's snapshot file as text, for a checkpoint."""
         return base64.b64encode(self._file.read_bytes()).decode() if self._file.exists() else None
 
     @snapshot.setter
@@ -333,7 +340,8 @@ class CatBoostModel(BoosterModel):
 
     def _start(self, model: Any) -> None:
         super()._start(model)
-        place = model.get_params().get("train_dir")  # of the process that saved it
+        # The folder of the process that saved the model.
+        place = model.get_params().get("train_dir")
         if self.steps and place not in (None, str(self._folder)):
             weakref.finalize(self, shutil.rmtree, place, ignore_errors=True)
 
@@ -346,9 +354,9 @@ MODELS: dict[str, type[BoosterModel]] = {
 
 
 def bins_of_lightgbm(settings: Mapping[str, Any], rows: int) -> dict[str, Any]:
-    """Return the settings that may change how LightGBM bins some rows.
+    """Return the settings that may change how LightGBM bins `rows` rows.
 
-    Seeds are among them if bins are chosen by a sample of the rows.
+    They include seeds if bins are chosen from a sample of the rows.
 
     >>> bins_of_lightgbm({"num_leaves": 4, "max_bin": 63, "seed": 3, "subsample_for_bin": 9}, 5)
     {'max_bin': 63, 'subsample_for_bin': 9}
@@ -359,7 +367,7 @@ def bins_of_lightgbm(settings: Mapping[str, Any], rows: int) -> dict[str, Any]:
 
 
 def as_booster_objective(function: Callable[..., Any]) -> Callable[[Any, Any], Any]:
-    """Return an objective of (labels, predictions), or also of weights, as boosters call it."""
+    """Return a booster's objective for one of (labels, predictions[, weights])."""
     takes = len(inspect.signature(function).parameters)
 
     def objective(predictions: Any, rows: Any) -> Any:
@@ -372,14 +380,15 @@ def as_booster_objective(function: Callable[..., Any]) -> Callable[[Any, Any], A
 
 
 def booster_model(model: Any) -> type[FoldModel] | None:
-    """Return how a booster's scikit-learn class is trained by rounds; None for anything else."""
+    """Return the class that trains a booster's estimator by rounds; None for other estimators."""
     bases = type(model).__mro__
     names = {f"{base.__module__.partition('.')[0]}.{base.__name__}" for base in bases}
     kind = next((kind for name, kind in MODELS.items() if name in names), None)
     if kind is None or any(name.startswith("xgboost.XGBRF") for name in names):
-        return None  # the trees of a forest are one round
+        return None  # all trees of a random forest are one round
     params = model.get_params()
-    boosters_patience(type(model).__name__, params, 1)  # raises an error if it is not in rounds
+    # Raises an error if the patience is not a number of rounds.
+    boosters_patience(type(model).__name__, params, 1)
     if params.get("callbacks") is not None:
         cure = "give early_stopping_rounds=20 if they end the training, or leave them out"
         said = f"{type(model).__name__} has callbacks={brief(params['callbacks'])}"

@@ -1,7 +1,7 @@
-"""When an estimator asks to stop early: after how many iterations without a better score.
+"""The patience of estimators with early stopping: iterations without a better score.
 
-In a race the score is that of the held-out rows, the mean over folds, and it is looked at after
-each pull.
+In a race, the score is the mean over folds on the held-out rows, and it is checked after each
+pull.
 """
 
 from collections.abc import Mapping
@@ -12,24 +12,25 @@ from latebloomer.errors import LearnerError
 from latebloomer.integrations import boosters
 
 LEAST_GAIN = "early_stopping_min_delta"  # LightGBM's name
-DETECTOR, DETECTOR_WAIT = "IncToDec", 20  # of CatBoost: the other kind, and the usual wait
+# CatBoost's other detector of overfitting, and its default patience.
+DETECTOR, DETECTOR_WAIT = "IncToDec", 20
 
 
 class Patience(NamedTuple):
-    """How long an estimator trains on without a better score."""
+    """The number of steps for which training continues without a better score."""
 
     steps: int
-    least_gain: float = 0.0  # by which a score must be higher to be better
+    least_gain: float = 0.0  # a better score is higher by more than this
 
     def is_over(self, since: int) -> bool:
-        """Return whether training ends, some steps after the best score."""
+        """Return whether training ends `since` steps after the best score."""
         return since >= self.steps
 
 
 def boosters_patience(kind: str, params: Mapping[str, Any], rounds: int) -> Patience | None:
-    """Return the patience of a booster's estimator, of which a step has some rounds.
+    """Return the patience of a booster's estimator in steps of `rounds` rounds.
 
-    None if it does not ask to stop early.
+    The result is None if the estimator has no setting for early stopping.
 
     >>> boosters_patience("LGBMRegressor", {"early_stopping_round": 25, "od_type": None}, 10)
     Patience(steps=3, least_gain=0.0)
@@ -51,9 +52,9 @@ def boosters_patience(kind: str, params: Mapping[str, Any], rounds: int) -> Pati
 
 
 def without_early_stopping(params: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings of an estimator that ask it to stop early, with None for each.
+    """Return changes that turn early stopping off: each such setting becomes None.
 
-    Its own training would need rows to stop by, and gets none.
+    The estimator's own early stopping would need validation rows, which it does not get.
 
     >>> without_early_stopping({"n_estimators": 100, "early_stopping_rounds": 10})
     {'early_stopping_rounds': None}

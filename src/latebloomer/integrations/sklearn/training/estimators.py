@@ -1,4 +1,4 @@
-"""What an estimator and its settings say: its last step, its classes, how it can grow."""
+"""Facts about an estimator: its last step, its classes, and the setting by which it grows."""
 
 from typing import Any
 
@@ -14,11 +14,11 @@ from latebloomer.integrations import boosters
 from latebloomer.integrations.sklearn.metadata_routing import routing_enabled
 from latebloomer.integrations.sklearn.splits import Params
 
-GROWING = ("n_estimators", "max_iter")  # the settings that warm_start is given more of
+GROWING = ("n_estimators", "max_iter")  # settings that are raised to train further with warm_start
 
 
 def last_step(estimator: Any) -> Any:
-    """Return the step of a pipeline that learns; any other estimator itself."""
+    """Return the last step of a pipeline, which learns; any other estimator itself."""
     return estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
 
 
@@ -28,9 +28,9 @@ def has_head(estimator: Any) -> bool:
 
 
 def step_params(estimator: Any, params: Params) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return what the steps of a pipeline before the last get, and what the last gets.
+    """Return the parameters for the steps of a pipeline before the last, and for the last step.
 
-    An estimator gets what it asks for in `fit`, also if it is trained by `partial_fit`.
+    An estimator gets the parameters that it requests for `fit`, even if `partial_fit` trains it.
 
     >>> from sklearn.pipeline import make_pipeline
     >>> from sklearn.linear_model import SGDClassifier
@@ -54,7 +54,7 @@ def step_params(estimator: Any, params: Params) -> tuple[dict[str, Any], dict[st
 
 
 def grows_by(model: Any) -> str | None:
-    """Return the setting that `warm_start` is given more of; None if there is none."""
+    """Return the setting that is raised to train further with `warm_start`, if any."""
     params = model.get_params(deep=False)
     return next((n for n in GROWING if n in params), None) if "warm_start" in params else None
 
@@ -72,7 +72,7 @@ def classes_of(estimator: Any, y: Any) -> Any:
 
 
 def settings_of(estimator: Any) -> dict[str, Any]:
-    """Return the settings that decide what a model becomes: without threads and what is printed.
+    """Return the settings that influence the model: all but the number of threads and verbosity.
 
     >>> from sklearn.ensemble import BaggingClassifier
     >>> {"n_jobs", "verbose"} & settings_of(BaggingClassifier()).keys()
@@ -82,11 +82,11 @@ def settings_of(estimator: Any) -> dict[str, Any]:
         key: type(value).__name__ if hasattr(value, "get_params") else value
         for key, value in ({"class": estimator} | estimator.get_params()).items()
         if key != "steps" and key.rpartition("__")[2] not in boosters.HARMLESS
-    }  # the parts of a pipeline have their own names
+    }  # objects inside it have their own settings
 
 
 def seeded(estimator: Any, seed: int) -> Any:
-    """Return a clone whose every `random_state=None` is a number: it can be trained again."""
+    """Return a clone with a number for each `random_state=None`, so training repeats."""
     copy = clone(estimator)
     rng = np.random.default_rng([seed, 1])
     params = copy.get_params(deep=True)

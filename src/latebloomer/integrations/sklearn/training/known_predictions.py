@@ -1,4 +1,4 @@
-"""A trained model whose predictions of the held-out rows are known without evaluating it."""
+"""A trained model whose predictions for the held-out rows are already known."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 from sklearn.linear_model import SGDClassifier
 
-LINEAR_METHODS = ("decision_function", "predict")  # which all linear classifiers share
+LINEAR_METHODS = ("decision_function", "predict")  # methods of all linear classifiers
 
 
 class KnownPredictions:
-    """Stands for a model when it is scored.
+    """Takes the place of a model while it is scored.
 
-    A scorer asks for predictions of the held-out rows, and gets those that are known; whatever
-    else it asks for is the model's.
+    It returns the known predictions to a scorer that requests predictions of the held-out rows.
+    All other attributes are the model's.
     """
 
     def __init__(self, model: Any, X: Any, predictions: Mapping[str, Any]) -> None:
@@ -23,7 +23,7 @@ class KnownPredictions:
     def __getattr__(self, name: str) -> Any:
         if name in self._predictions:
             return self._method(name)
-        if name == "score":  # which asks for predictions
+        if name == "score":  # the method requests predictions
             return partial(type(self._model).score, self)
         return getattr(self._model, name)
 
@@ -31,19 +31,19 @@ class KnownPredictions:
         def predict(X: Any) -> Any:
             return self._predictions[name] if X is self._rows else getattr(self._model, name)(X)
 
-        predict.__name__ = name  # by which scorers call it again
+        predict.__name__ = name  # scorers look the method up by this name
         return predict
 
 
 def of_probabilities(model: Any, probabilities: Any) -> dict[str, Any]:
-    """Return what a classifier predicts, by its probabilities: a column, or one per class.
+    """Return a classifier's predictions, from one column of probabilities or one per class.
 
     >>> from types import SimpleNamespace
     >>> of_probabilities(SimpleNamespace(classes_=np.array(["a", "b"])), np.array([0.25, 0.75]))
     {'predict_proba': array([[0.75, 0.25],
            [0.25, 0.75]]), 'predict': array(['a', 'b'], dtype='<U1')}
     """
-    if probabilities.ndim == 1:  # of the second of two classes
+    if probabilities.ndim == 1:  # probabilities of the second of two classes
         probabilities = np.vstack((1 - probabilities, probabilities)).transpose()
     labels = model.classes_[np.argmax(probabilities, axis=1)]
     return {"predict_proba": probabilities, "predict": labels}

@@ -1,8 +1,8 @@
-"""Which way of training an estimator offers.
+"""The choice of how an estimator is trained.
 
 `partial_fit` is preferred; then `warm_start`, with more `n_estimators` or `max_iter` each time;
-then a booster's own way; any other estimator is trained in one step, by `fit`. Of a pipeline the
-last step decides: the steps before it are fitted once.
+then a booster's rounds. Any other estimator is trained in one step by `fit`. For a pipeline, the
+last step decides; the steps before it are fitted once.
 """
 
 import inspect
@@ -21,7 +21,7 @@ from latebloomer.integrations.sklearn.training.warm_start_model import (
 
 
 def model_class(estimator: Any) -> type[FoldModel]:
-    """Return how an estimator is trained; a `LearnerError` if it is not an estimator.
+    """Return the class that trains an estimator; raise a `LearnerError` if it is none.
 
     >>> from sklearn.naive_bayes import GaussianNB
     >>> from sklearn.svm import SVC

@@ -1,4 +1,4 @@
-"""Training by `fit`: with `warm_start` more each time, or all of it in one step."""
+"""Training by `fit`: with `warm_start` a little more at each call, or all in one step."""
 
 import warnings
 from math import inf
@@ -18,18 +18,19 @@ from latebloomer.integrations.sklearn.training.known_predictions import (
 
 
 class WarmStartModel(FoldModel):
-    """Trains by `fit` with `warm_start`: more trees, stages or iterations on all rows.
+    """Train by `fit` with `warm_start`: more trees, stages or iterations on all rows.
 
-    Each score of a forest predicts the held-out rows by the new trees only. The sum over trees is
-    in their order, so it is the same after a restore, which adds all again.
+    To score a forest, only its new trees predict the held-out rows. Predictions are added in the
+    order of the trees, so the sum after a restore, which adds all trees again, is the same.
     """
 
-    _sum: Any = 0.0  # of the trees' predictions of the held-out rows
-    _summed = 0  # trees in it
+    _sum: Any = 0.0  # sum of the trees' predictions for the held-out rows
+    _summed = 0  # number of trees in the sum
 
     def _describe(self, model: Any, params: dict[str, Any]) -> None:
         self._grows, step = str(grows_by(model)), self._settings.step
-        # Ensembles count what they have; iterative solvers count what a call may add.
+        # For ensembles the setting is the total number; for iterative solvers, the number per
+        # call.
         self._counts = self._grows == "n_estimators" or "max_leaf_nodes" in params
         self.full_steps = max(1, params[self._grows] // step)
         self._lent = {"warm_start": True}
@@ -39,21 +40,21 @@ class WarmStartModel(FoldModel):
     def _train(self, steps: int) -> None:
         amount = self._settings.step * (self.steps + steps if self._counts else steps)
         self._model.set_params(**{self._grows: amount})
-        with warnings.catch_warnings():  # it is not meant to converge within a pull
+        with warnings.catch_warnings():  # it need not converge within a pull, so no warning
             warnings.simplefilter("ignore", ConvergenceWarning)
             self._fit()
         self.steps += steps
-        self.finished = self._grown() < amount  # by this call; fewer if it has converged
+        self.finished = self._grown() < amount  # fewer iterations than requested: it has converged
 
     def _grown(self) -> float:
-        """Return the trees or iterations that came of the latest call."""
+        """Return the total number of trees, or the number of iterations of the latest call."""
         grown = getattr(self._model, "n_estimators_", getattr(self._model, "n_iter_", inf))
         return float(np.max(grown))
 
     def _scored(self) -> Any:
         if not self._is_forest or self._X_val is None or np.ndim(self._fold.y) != 1:
             return self._model
-        if not self._summed:  # as trees take them
+        if not self._summed:  # converted to the type that trees need
             self._rows_of_trees = check_array(
                 self._X_val, accept_sparse="csr", dtype=np.float32, ensure_all_finite=False
             )
@@ -74,7 +75,7 @@ class WarmStartModel(FoldModel):
 
 
 def is_forest(model: Any) -> bool:
-    """Return whether a model predicts the mean of what its trees predict.
+    """Return whether a model predicts the mean of the predictions of its trees.
 
     >>> from sklearn.ensemble import AdaBoostClassifier, RandomForestRegressor
     >>> is_forest(RandomForestRegressor()), is_forest(AdaBoostClassifier())
@@ -82,7 +83,7 @@ def is_forest(model: Any) -> bool:
     """
     if not type(model).__module__.startswith("sklearn.ensemble"):
         return False
-    from sklearn import ensemble  # which is loaded: the model is one of its classes
+    from sklearn import ensemble  # already imported if the model is one of its classes
 
     kinds = ("RandomForest", "ExtraTrees")
     return type(model) in {
@@ -91,7 +92,7 @@ def is_forest(model: Any) -> bool:
 
 
 class OneStepModel(FoldModel):
-    """Trains by one `fit`: one step, and then it has finished."""
+    """Train by one `fit`; the learner has finished after this one step."""
 
     def _describe(self, model: Any, params: dict[str, Any]) -> None:
         self.how = f"fit: trained in one step on all {self._rows} rows"
