@@ -142,31 +142,24 @@ class Tally:
         return {"budget": self.experiment.budget, "unit": self.unit, "ranges": self.ranges}
 
     def _add_block(self, recommended: AnyInts, pulls: AnyInts) -> None:
+        # Looked up and counted arm by arm: fastest where an arm's numbers are side by side.
+        by_arm = np.moveaxis(pulls, 2, 0).astype(np.int64, order="C")
         n = np.take_along_axis(pulls, recommended[:, :, None], axis=2)[:, :, 0]
         reached = self.means.table[recommended, np.maximum(n, 1) - 1]
         self._regrets.add((self._best - reached) * 2.0**-self.unit)
         if self.means.best_totals is not None:
-            spent, earned = self._spent_and_earned(pulls)
-            missed = self.means.best_totals.take(spent) - earned
+            earned = np.zeros(recommended.shape)
+            for total, one in zip(self._totals, by_arm, strict=True):
+                earned += total.take(one)
+            missed = self.means.best_totals.take(by_arm.sum(axis=0)) - earned
             scale = self.unit + self.experiment.budget.bit_length()
             self._learning.add(missed * 2.0**-scale)
         wrong = self._wrong[recommended].astype(np.int64)
         self._errors += wrong @ wrong.T
-        for i, (arms, by_run) in enumerate(zip(recommended, pulls, strict=True)):
+        for i, arms in enumerate(recommended):
             self._recommendations[i] += np.bincount(arms, minlength=self.means.arms)
-            for counter, column in zip(self._pulls[i], by_run.T, strict=True):
+            for counter, column in zip(self._pulls[i], by_arm[:, i], strict=True):
                 counter.update(histogram(column))
-
-    def _spent_and_earned(self, pulls: AnyInts) -> tuple[AnyInts, Floats]:
-        """Return pulls and the sum of their means by (policy, run).
-
-        Arm by arm: sums over the last axis of an array with few arms take three times as long.
-        """
-        spent, earned = np.zeros(pulls.shape[:2], np.int64), np.zeros(pulls.shape[:2])
-        for arm, total in enumerate(self._totals):
-            spent += pulls[:, :, arm]
-            earned += total.take(pulls[:, :, arm])
-        return spent, earned
 
 
 class Moments:
