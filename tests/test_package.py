@@ -11,7 +11,7 @@ import pytest
 
 import latebloomer
 from latebloomer.citation import cite, references
-from latebloomer.errors import MissingExtra, extra
+from latebloomer.errors import MissingExtra, extra, install_command
 from latebloomer.policies.registry import REGISTRY
 from tests.helpers.repository import ROOT, modules
 
@@ -68,8 +68,8 @@ def test_every_cited_key_is_in_the_references_and_every_policy_can_be_cited():
 
 
 def test_an_extra_that_is_missing_or_does_not_load_says_what_to_do(tmp_path, monkeypatch):
-    said = r"plots need no_such: pip install 'latebloomer\[plots\]'"
-    with pytest.raises(MissingExtra, match=said):
+    said = f"plots need no_such: {install_command('plots')}"
+    with pytest.raises(MissingExtra, match=re.escape(said)):
         extra("no_such.module", "plots", "plots")
     why = "libgomp.so.1: cannot open shared object file"
     (tmp_path / "boosters.py").write_text(f"raise OSError({why!r})")
@@ -80,6 +80,27 @@ def test_an_extra_that_is_missing_or_does_not_load_says_what_to_do(tmp_path, mon
         f"learners need boosters, which is there but does not load: {why}; "
         "on Debian: apt-get install libgomp1"
     )
+
+
+@pytest.mark.parametrize(
+    "record, typed",
+    [
+        (None, "pip install 'latebloomer[sim,plots]'"),
+        ('{"url": "file://FOLDER", "dir_info": {}}', "pip install 'FOLDER[sim,plots]'"),
+        (
+            '{"url": "file://FOLDER", "dir_info": {"editable": true}}',
+            "pip install --editable 'FOLDER[sim,plots]'",
+        ),
+        ('{"url": "file://FOLDER/gone", "dir_info": {}}', "pip install 'latebloomer[sim,plots]'"),
+        ('{"url": "https://example.org/a.whl"}', "pip install 'latebloomer[sim,plots]'"),
+    ],
+)
+def test_extras_are_installed_from_where_this_copy_came_from(record, typed, tmp_path, monkeypatch):
+    (tmp_path / "my clone").mkdir()
+    folder, url = str(tmp_path / "my clone"), str(tmp_path / "my%20clone")
+    found = types.SimpleNamespace(read_text=lambda name: record and record.replace("FOLDER", url))
+    monkeypatch.setattr("importlib.metadata.distribution", lambda name: found)
+    assert install_command("sim", "plots") == typed.replace("FOLDER", folder)
 
 
 def test_the_files_of_the_repository_agree_on_the_version():

@@ -293,6 +293,31 @@ def names_arguments(
     return decorate
 
 
+def install_command(*extras: str, upgrade: bool = False) -> str:
+    """Return what to type to install extras, from the place that this copy was installed from.
+
+    A copy that was installed from a folder or a wheel, such as a clone, names that place: PyPI may
+    have no package of this name, or another one.
+    """
+    import json
+    from importlib.metadata import PackageNotFoundError, distribution
+    from pathlib import Path
+    from urllib.parse import urlsplit
+    from urllib.request import url2pathname
+
+    source, options = "latebloomer", ["--upgrade"] * upgrade
+    try:
+        record = distribution("latebloomer").read_text("direct_url.json")
+    except PackageNotFoundError:
+        record = None
+    origin = json.loads(record) if record else {}
+    folder = Path(url2pathname(urlsplit(origin.get("url", "")).path))
+    if origin.get("url", "").startswith("file:") and folder.exists():
+        source = str(folder)
+        options += ["--editable"] * bool(origin.get("dir_info", {}).get("editable"))
+    return " ".join(["pip install", *options, f"'{source}[{','.join(extras)}]'"])
+
+
 def need_extras(purpose: str, **modules: str) -> None:
     """Raise one error that names every extra whose module is missing.
 
@@ -302,8 +327,8 @@ def need_extras(purpose: str, **modules: str) -> None:
     """
     missing = {name: module for name, module in modules.items() if find_spec(module) is None}
     if missing:
-        cure = f"pip install 'latebloomer[{','.join(missing)}]'"
-        raise MissingExtra(f"{purpose} need {' and '.join(missing.values())}: {cure}")
+        needed = " and ".join(missing.values())
+        raise MissingExtra(f"{purpose} need {needed}: {install_command(*missing)}")
 
 
 def extra(module: str, purpose: str, name: str) -> Any:
@@ -312,8 +337,7 @@ def extra(module: str, purpose: str, name: str) -> Any:
     try:
         return import_module(module)
     except ImportError as error:
-        cure = f"pip install 'latebloomer[{name}]'"
-        raise MissingExtra(f"{purpose} need {package}: {cure}") from error
+        raise MissingExtra(f"{purpose} need {package}: {install_command(name)}") from error
     except OSError as error:  # LightGBM's wheel needs OpenMP from the system
         cure = "; on Debian: apt-get install libgomp1" if "libgomp" in str(error) else ""
         wrong = "which is there but does not load"

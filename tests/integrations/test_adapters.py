@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from latebloomer import race, read_verdict
-from latebloomer.errors import LearnerError, MissingExtra, SettingError
+from latebloomer.errors import LearnerError, MissingExtra, SettingError, install_command
 from latebloomer.integrations import library_learner, loggers
 from latebloomer.policies.registry import REGISTRY
 from latebloomer.racing.learners.entries import ADAPTERS
@@ -67,7 +67,7 @@ def test_a_missing_library_is_one_line(name, monkeypatch):
     with pytest.raises(MissingExtra) as caught:
         CALLS[name](make)
     said = str(caught.value)
-    assert f"need {needed}: pip install 'latebloomer[{extra}]'" in said and "\n" not in said
+    assert f"need {needed}: {install_command(extra)}" in said and "\n" not in said
 
 
 def test_a_library_that_is_too_old_is_one_line(monkeypatch):
@@ -80,9 +80,8 @@ def test_a_library_that_is_too_old_is_one_line(monkeypatch):
     monkeypatch.setattr(library_learner.metadata, "version", lambda _: "1.9.3")
     with pytest.raises(MissingExtra) as caught:
         library_learner.library(*numbers)
-    assert str(caught.value) == (
-        "numbers need numpy>=1.26, not 1.9.3: pip install --upgrade 'latebloomer[numbers]'"
-    )
+    cure = install_command("numbers", upgrade=True)
+    assert str(caught.value) == f"numbers need numpy>=1.26, not 1.9.3: {cure}"
     assert library_learner.library("json", "texts", "texts").__name__ == "json"
     with pytest.raises(MissingExtra, match="types need typing_extensions>=9, not"):
         library_learner.library("typing_extensions", "types", "types")

@@ -19,7 +19,15 @@ from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
 from latebloomer._util.text import brief, plain_repr
-from latebloomer.errors import LearnerError, MissingExtra, SettingError, extra, need_whole, require
+from latebloomer.errors import (
+    LearnerError,
+    MissingExtra,
+    SettingError,
+    extra,
+    install_command,
+    need_whole,
+    require,
+)
 from latebloomer.integrations.part_owners import TrainedParts
 from latebloomer.racing.same_race import differences
 
@@ -280,7 +288,7 @@ def library(module: str, purpose: str, name: str) -> Any:
     for one in map(Requirement, asked):
         same = canonicalize_name(one.name) == canonicalize_name(package)
         if same and not one.specifier.contains(has, prereleases=True):
-            cure = f"pip install --upgrade 'latebloomer[{name}]'"
+            cure = install_command(name, upgrade=True)
             raise MissingExtra(f"{purpose} need {package}{one.specifier}, not {has}: {cure}")
     return found
 

@@ -1,6 +1,7 @@
 """Tables as people have them: encoded columns, models by name, and a search over both."""
 
 import pickle
+import re
 import subprocess
 import sys
 
@@ -14,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from latebloomer import RaceSearchCV
-from latebloomer.errors import MissingExtra, SettingError
+from latebloomer.errors import MissingExtra, SettingError, install_command
 from latebloomer.integrations.sklearn import TableEncoder, tabular_models
 from latebloomer.integrations.sklearn.raw_frames import need_encoders
 
@@ -177,7 +178,7 @@ def test_wrong_tables_are_explained(call, words):
 
 def test_a_model_that_is_not_installed_says_how_to_install_it(monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(MissingExtra, match=r"pip install 'latebloomer\[catboost\]'"):
+    with pytest.raises(MissingExtra, match=re.escape(install_command("catboost"))):
         tabular_models("classification", ["catboost"])
     assert tabular_models("classification") == {}
 

@@ -11,7 +11,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
-from latebloomer.errors import MissingExtra, SettingError, unknown
+from latebloomer.errors import MissingExtra, SettingError, install_command, unknown
 from latebloomer.integrations.sklearn.table_encoder import TableEncoder
 
 KINDS = {"classification": "Classifier", "regression": "Regressor"}
@@ -102,7 +102,7 @@ def _checked_name(name: str) -> str:
     if name not in RECIPES:
         raise unknown("tabular model", name, RECIPES)
     if not _is_installed(RECIPES[name]):
-        raise MissingExtra(f"the model {name!r} needs {name}: pip install 'latebloomer[{name}]'")
+        raise MissingExtra(f"the model {name!r} needs {name}: {install_command(name)}")
     return name
 
 
