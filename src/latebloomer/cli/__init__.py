@@ -1,4 +1,4 @@
-"""The command `latebloomer`, the outermost layer: reads words, calls the library, prints."""
+"""The command `latebloomer`, the outermost layer: it reads options and calls the library."""
 
 from latebloomer.cli.command_line import app
 

@@ -1,7 +1,7 @@
-"""Every option, once: its type, what it takes, its help, and the panel of the help that has it.
+"""All options, each defined once: type, check, help text, and panel of the help.
 
-A command has those that it takes as its parameters. An option that means something else in
-another command has a second type here.
+The parameters of a command are these types. An option that has another meaning in another command
+has a second type here.
 """
 
 from pathlib import Path
@@ -24,7 +24,7 @@ PROBLEMS = (
 )
 RUNNERS = ("local", "isolated", "ray")
 
-# --- what races ---
+# --- learners and programs ---
 
 Learners = Annotated[
     str | None,
@@ -51,9 +51,7 @@ Run = Annotated[
 ]
 RunAgain = Annotated[
     list[str] | None,
-    option(
-        PROGRAMS, "A program of the race: NAME='COMMAND', as in `race`; LEARNERS are left out."
-    ),
+    option(PROGRAMS, "A program of the race: NAME='COMMAND', as in `race`; then omit LEARNERS."),
 ]
 Score = Annotated[
     str | None,
@@ -67,7 +65,9 @@ ScoreAgain = Annotated[
 ]
 Step = Annotated[
     str | None,
-    option(PROGRAMS, "Name of the step in the same line. Default: the n-th score is step n."),
+    option(
+        PROGRAMS, "Name of the step in the same line. Default: the n-th score counts as step n."
+    ),
 ]
 StepAgain = Annotated[str | None, option(PROGRAMS, "Name of the step in the same line.")]
 Finish = Annotated[
@@ -321,7 +321,7 @@ LearnerThreads = Annotated[
     ),
 ]
 
-# --- where it runs ---
+# --- the runner ---
 
 RunnerName = Annotated[
     str,
@@ -360,7 +360,7 @@ Storage = Annotated[
 Cpus = Annotated[float, option(RAY, "CPUs for one learner.", number())]
 Gpus = Annotated[float, option(RAY, "GPUs for one learner.", number())]
 
-# --- what is shown ---
+# --- output ---
 
 Watch = Annotated[
     bool, option(OUTPUT, "Serve a live page on this machine and print its URL.", name="--watch")

@@ -22,15 +22,15 @@ def reproduce(
 ) -> None:
     """Reproduce the paper's figures, tables and claims.
 
-    as-written runs the text's algorithms: R-UCBE is Algorithm 1, which recommends argmax B, next
-    to "R-UCBE (estimate)", which recommends as this library does. as-published runs the
-    conventions of the published code, found by comparing cell by cell. Each claim is decided for
-    both, and with our recommendation.
+    as-written runs the algorithms of the text: R-UCBE is Algorithm 1, which recommends argmax B,
+    and "R-UCBE (estimate)" has the recommendation of this library. as-published follows the
+    conventions of the published code, which were found by a comparison of every cell. Each claim
+    is decided for both, and with our recommendation.
 
     imdb and imdb-arms need recorded curves: `latebloomer download imdb FOLDER`, then set
     LATEBLOOMER_DATA=FOLDER. imdb-live needs word counts, which `python -m
-    latebloomer.paper.imdb_reviews` makes from the public reviews; all is without it. All other
-    figures need no data.
+    latebloomer.paper.imdb_reviews` makes from the public reviews; "all" does not include it. All
+    other figures need no data.
     """
     from latebloomer.paper.reproduction import FIGURES
     from latebloomer.paper.reproduction import reproduce as make
@@ -48,7 +48,7 @@ def reproduce(
         advice = f". Repeat the command to make what is missing in {out}."
         raise Interrupted("Stopped", None, advice) from None
     if failures:
-        if quiet:  # otherwise each was shown when it happened
+        if quiet:  # otherwise each error was shown when it happened
             say("\n".join(failures), err=True)
         raise typer.Exit(2)
 

@@ -1,7 +1,7 @@
 r"""Explore-Then-Commit and Rest-Sure: policies that fit a power law to losses [Cella21].
 
-The losses 1 - X of an arm are taken to have means :math:`\mu(n) = \alpha n^{-\rho} + \beta` with
-:math:`\rho` known. This is reconstructed from [Mussi24] and its authors' code.
+The policies assume that the losses 1 - X of an arm have means :math:`\mu(n) = \alpha n^{-\rho} +
+\beta` with known :math:`\rho`. They are reconstructed from [Mussi24] and its authors' code.
 """
 
 from abc import abstractmethod
@@ -18,26 +18,26 @@ from latebloomer.core.run_memory import BEGINNINGS, Memory
 from latebloomer.errors import need_in
 from latebloomer.policies.base import Policy
 
-NOW = 0  # cell of `Ledger.arm`: the reward that the fit predicts at the pulls made
+NOW = 0  # cell of `Ledger.arm`: the reward that the fit predicts at the arm's number of pulls
 
 
 class Numbers(NamedTuple):
-    """What `self` is inside the kernels."""
+    """The settings, which are `self` inside the kernels."""
 
     rho: float
-    scale: float  # 10 (sqrt U + 1)^2 / (rho (1 - rho)), times the user's width_scale
+    scale: float  # 10 (sqrt U + 1)^2 / (rho (1 - rho)), times width_scale
     union: float  # K T / delta with delta = 1/T
-    longest: int  # the most sweeps that a fit is made to
+    longest: int  # maximum number of sweeps that a fit uses
     powers: PrefixSums | Floats  # powers[m] = 1^-rho + ... + m^-rho, up to `longest`
 
 
 @dataclass(frozen=True)
 class PowerLawPolicy(Policy):
-    """A policy that sweeps over arms whose losses fall like a power law; subclasses stop it."""
+    """Base class of policies that sweep over arms and fit power laws to their losses."""
 
     rho: float = 0.8
     largest_alpha: float = 1.0  # U of [Cella21], a bound on every alpha
-    width_scale: float = 1.0  # factor of the confidence width, which is 24 to 257 on losses <= 1
+    width_scale: float = 1.0  # factor of the width: at 1, the width is 24 to 257 on losses <= 1
 
     cites: ClassVar[tuple[str, ...]] = ("Cella21",)
     memory: ClassVar[Memory] = Memory(BEGINNINGS)
@@ -53,7 +53,7 @@ class PowerLawPolicy(Policy):
         return [(arms, budget)]
 
     def settings(self, arms: int, budget: int, horizon: int) -> Numbers:
-        # At least two racing arms are swept, so no fit reaches beyond half of the budget.
+        # A sweep has at least two arms, so no fit needs more sweeps than half of the budget.
         longest, rho = min(budget // 2, horizon), float(self.rho)
         scale = 10 * (sqrt(self.largest_alpha) + 1) ** 2 / (self.rho * (1 - self.rho))
         powers, union = PrefixSums(lambda m: m**-rho, longest), float(arms) * budget * budget
@@ -69,7 +69,7 @@ class PowerLawPolicy(Policy):
     @abstractmethod
     @kernel
     def after_sweep(self, ledger: Ledger, budget: int, horizon: int) -> None:
-        """Rate the racing arms by their fits; commit to one, or drop some, if that is certain."""
+        """Rate the racing arms by their fits; drop arms if that is certain."""
 
 
 @kernel
@@ -80,11 +80,11 @@ def decay(self: Numbers, m: int) -> float:
 
 @kernel
 def carried(self: Numbers, tau: int, decay_m: float) -> float:
-    """Return how far the fit to `tau` pulls carries the gain of its second half on, to m pulls.
+    """Return c: how far a fit to `tau` pulls extrapolates the gain of the second half, to m pulls.
 
-    With first- and second-half means A, B of the losses and the half sums Ha, Hb of s^-rho:
-    alpha = (tau/2)(A - B)/(Ha - Hb), beta = A - alpha Ha/(tau/2), mu(m) = beta + alpha m^-rho. So
-    mu(m) = A - (A - B) c for all arms, with c = (Ha - (tau/2) m^-rho)/(Ha - Hb).
+    Let A and B be the mean losses of the first and second half, and Ha and Hb the sums of s^-rho
+    over them: alpha = (tau/2)(A - B)/(Ha - Hb), beta = A - alpha Ha/(tau/2), mu(m) = beta + alpha
+    m^-rho. So mu(m) = A - (A - B) c for all arms, with c = (Ha - (tau/2) m^-rho)/(Ha - Hb).
     """
     half = tau // 2
     early = self.powers[half]
@@ -94,7 +94,7 @@ def carried(self: Numbers, tau: int, decay_m: float) -> float:
 
 @kernel
 def predicted_reward(ledger: Ledger, i: int, tau: int, carry: float) -> float:
-    """Return 1 - mu_i(m) by the fit to the first `tau` rewards (tau - 1 if tau is odd)."""
+    """Return 1 - mu_i(m) by a fit to the first `tau` rewards (tau - 1 if tau is odd)."""
     first, second = half_means(ledger, i, tau // 2)
     return first + (second - first) * carry
 
@@ -108,7 +108,7 @@ def confidence_width(self: Numbers, tau: int) -> float:
 
 @kernel
 def predict_racing(self: Numbers, ledger: Ledger, tau: int, m: int) -> int:
-    """Rate the racing arms by their predicted reward at m pulls; return the best one's place."""
+    """Rate the racing arms by predicted reward at m pulls; return the place of the best arm."""
     best, carry = 0, carried(self, tau, decay(self, m))
     for place in range(ledger.cursor[RACERS]):
         i = ledger.racing[place]
@@ -139,7 +139,7 @@ def commit(ledger: Ledger, best: int) -> None:
 
 @kernel
 def final_reward(self: Numbers, ledger: Ledger, i: int, m: int) -> float:
-    """Return the predicted reward at m pulls; the mean until two sweeps are complete."""
+    """Return the predicted reward at m pulls, or the mean before two sweeps are complete."""
     tau = min(ledger.cursor[SWEEPS], self.longest)
     if tau < 2:
         return mean_of_first(ledger, i, ledger.n[i])
@@ -151,17 +151,17 @@ class ExploreThenCommit(PowerLawPolicy):
     r"""Sweep over all arms until one is clearly the best, then commit to it.
 
     After sweep :math:`\tau` an arm can still reach :math:`m = T - \tau(K-1)` pulls. The rule
-    commits to an arm whose predicted loss at m is two widths below all others' (a fit by
-    `power_law`), and recommends the smallest predicted loss at the end.
+    commits to an arm if its predicted loss at m, by a power law, is two widths below the predicted
+    losses of all others. At the end it recommends the arm with the smallest predicted loss.
 
     Parameters
     ----------
     rho : float
-        Exponent of the power law.
+        Exponent of the power law, from 0.001 to 0.999.
     largest_alpha : float
-        Bound on every alpha, U of [Cella21].
+        Upper bound on every alpha (U of [Cella21]), at least 0.
     width_scale : float
-        Factor of the confidence width, which is 24 to 257 on losses up to 1.
+        Factor of the confidence width, at least 0. At 1, the width is 24 to 257 on losses up to 1.
     """
 
     name: ClassVar[str] = "etc"
@@ -183,31 +183,32 @@ class ExploreThenCommit(PowerLawPolicy):
 
 @kernel
 def reach(ledger: Ledger, budget: int, horizon: int) -> int:
-    """Return the pulls of an arm that would get all pulls left after the full sweeps."""
+    """Return the pulls of an arm that gets all pulls remaining after the full sweeps."""
     return min(horizon, max(1, budget - ledger.cursor[SWEEPS] * (len(ledger.n) - 1)))
 
 
 @dataclass(frozen=True)
 class RestSure(PowerLawPolicy):
-    r"""Sweep over the arms that may win; commit when one clearly does, or when waiting costs more.
+    r"""Sweep over arms that may win; commit if one clearly wins, or if waiting costs too much.
 
     After sweep :math:`\tau` and t pulls in total, an arm of the active set A would end with
-    :math:`m = T + \tau - t` pulls if committed to now. With losses predicted by `power_law` and
-    the width CB the rule, in this order,
+    :math:`m = T + \tau - t` pulls if the rule committed to it now. With losses predicted by power
+    laws and the width CB, the rule does the following, in this order. It
 
     1. commits to an arm that is 2 CB below all other active arms at m;
     2. commits to the best one when :math:`\min \mu(m - |A| + 1) - 2 CB > \min \mu(m)`;
     3. drops i if for some active j :math:`\mu_i(s) - \mu_j(s) > 2 CB` for all s in
-       :math:`[\tau, m]`; a difference of two such laws is monotone, so its ends decide.
+       :math:`[\tau, m]`; a difference of two such laws is monotone, so it is enough to check both
+       ends.
 
     Parameters
     ----------
     rho : float
-        Exponent of the power law.
+        Exponent of the power law, from 0.001 to 0.999.
     largest_alpha : float
-        Bound on every alpha, U of [Cella21].
+        Upper bound on every alpha (U of [Cella21]), at least 0.
     width_scale : float
-        Factor of the confidence width, which is 24 to 257 on losses up to 1.
+        Factor of the confidence width, at least 0. At 1, the width is 24 to 257 on losses up to 1.
     """
 
     name: ClassVar[str] = "rest-sure"
@@ -241,7 +242,7 @@ def end(ledger: Ledger, budget: int, horizon: int) -> int:
 
 @kernel
 def later_best(self: Numbers, ledger: Ledger, tau: int, m: int) -> float:
-    """Return the best predicted reward after one more sweep: at m - |A| + 1 pulls."""
+    """Return the best predicted reward at m - |A| + 1 pulls, as if one more sweep were made."""
     later = max(1, m - ledger.cursor[RACERS] + 1)
     best = predict_racing(self, ledger, tau, later)
     return ledger.rating[ledger.racing[best]]
@@ -249,10 +250,10 @@ def later_best(self: Numbers, ledger: Ledger, tau: int, m: int) -> float:
 
 @kernel
 def drop_beaten(self: Numbers, ledger: Ledger, tau: int, m: int, sure: float) -> None:
-    """Drop each arm that some racing arm beats by more than `sure` at both ends of [tau, m].
+    """Drop each arm that another racing arm beats by more than `sure` at both ends of [tau, m].
 
-    `rating` holds the predicted rewards at m; the best of them cannot be beaten there, so one
-    arm always stays.
+    `rating` holds the predicted rewards at m. The best arm at m cannot be beaten there, so at
+    least one arm always stays.
     """
     size, carry = ledger.cursor[RACERS], carried(self, tau, decay(self, tau))
     for place in range(size):
@@ -272,9 +273,9 @@ def drop_dominated(ledger: Ledger, sure: float) -> None:
 
 @kernel
 def is_any_in_reach(ledger: Ledger, sure: float) -> bool:
-    """Return whether an arm with the best rating and the best `NOW` of all would beat any arm.
+    """Return whether an arm with the best rating and the best `NOW` would beat any arm.
 
-    If it would not, no arm does, and none has to be sorted: most sweeps end here.
+    If it would not, no arm is beaten, so the arms need not be sorted. Most sweeps end here.
     """
     top_rating = top_now = -inf
     for place in range(ledger.cursor[RACERS]):
@@ -290,10 +291,10 @@ def is_any_in_reach(ledger: Ledger, sure: float) -> bool:
 
 @kernel
 def mark_dominated(ledger: Ledger, sure: float) -> None:
-    """Compare all pairs in one walk over `work`, which has the racing arms, best rated first.
+    """Compare all pairs in one pass over `work`, which has the racing arms, best rating first.
 
-    The arms whose rating beats an arm's come before it, and they beat the ratings of all arms that
-    follow: the highest `NOW` among them is all that has to be kept.
+    The arms that beat an arm's rating come before it in `work`, and they also beat the ratings of
+    all arms after it. So only the highest `NOW` among them must be stored.
     """
     ahead, top_now = 0, -inf
     for place in range(ledger.cursor[RACERS]):

@@ -1,6 +1,6 @@
-"""Levels that rise by a power as learners are dropped: the plan of two policies.
+"""The plan of two policies: levels rise by a power as learners are dropped.
 
-`adaptive-rejects` and `foresight` use it. With m = K, ..., 2 remaining learners each is trained to
+`adaptive-rejects` and `foresight` use it. While m = K, ..., 2 learners remain, each is trained to
 C (K/m)^q pulls, with the largest C that the budget pays for.
 """
 
@@ -8,7 +8,8 @@ from collections.abc import Sequence
 
 from latebloomer.policies.late_window import NOISE_PULLS
 
-STEEP = "above it, all but a few pulls go to the last two learners"  # why `power` is bounded
+# Reason for the upper limit of `power`.
+STEEP = "above it, all but a few pulls go to the last two learners"
 
 
 def scaled(C: float, arms: int, m: int, power: float) -> int:
@@ -29,7 +30,7 @@ def budget_for_noise(arms: int, power: float) -> tuple[int, str]:
 
 
 def cost(upto: Sequence[int]) -> int:
-    """Return the pulls of phases with K, ..., 2 arms: the last level counts twice."""
+    """Return the cost in pulls of phases with K, ..., 2 arms; two arms reach the last level."""
     return sum(upto) + upto[-1]
 
 
@@ -57,7 +58,7 @@ def power_levels(arms: int, budget: int, horizon: int, power: float) -> list[int
 
 
 def raised(upto: list[int], budget: int, horizon: int) -> list[int]:
-    """Raise levels by one, the last phase first, while pulls are left, and return them."""
+    """Raise levels by one, the last phase first, while pulls are left over; return the levels."""
     left = budget - cost(upto)
     for phase in range(len(upto) - 1, -1, -1):
         price = 2 if phase == len(upto) - 1 else 1

@@ -1,4 +1,4 @@
-"""Prob-1, or P1 [AbbasiYadkori18], made for rewards that an adversary chooses."""
+"""Prob-1, or P1 [AbbasiYadkori18], which is made for rewards that an adversary chooses."""
 
 from dataclasses import dataclass
 from math import inf
@@ -12,11 +12,11 @@ from latebloomer.core.random import POLICY_STREAM, SHUFFLE_STREAM, uniform
 from latebloomer.core.run_memory import NOTHING, Memory
 from latebloomer.policies.base import Policy
 
-PROBABILITY, PLACE = range(2)  # cells of `Ledger.arm`; places from 1 on, 0 for an arm that joined
+PROBABILITY, PLACE = range(2)  # cells of `Ledger.arm`; places count from 1, 0 is a new arm
 
 
 class Numbers(NamedTuple):
-    """What `self` is inside the kernels."""
+    """The settings, which are `self` inside the kernels."""
 
     harmonic: Floats  # harmonic[r] = 1 + 1/2 + ... + 1/r
 
@@ -27,11 +27,11 @@ class ProbOne(Policy):
 
     The ranking is by decreasing :math:`G_i = \sum X / p`, each reward divided by the probability
     :math:`p = 1 / (r\,(1 + \frac12 + \dots + \frac1K))` with which its arm was drawn. Arms that
-    tie stay in the order they had, which at the start is a seeded random one. The recommendation
-    is the largest :math:`G`.
+    tie stay in their previous order; the order at the start is random, by the seed. The
+    recommended arm is the arm with the largest :math:`G`.
 
-    In the ledger, `rating` is G and `work` the ranking, best first; an arm's cells are the
-    probability of its latest draw and its place in the ranking.
+    In the ledger, `rating` is G, and `work` is the ranking, best first. The cells of an arm are
+    the probability of its latest draw and its place in the ranking.
     """
 
     name: ClassVar[str] = "prob-1"
@@ -57,7 +57,7 @@ class ProbOne(Policy):
     def pick_batch(
         self, settings: Any, ledger: Ledger, held: list[int], count: int, game: Any
     ) -> list[int]:
-        """Return `count` draws from the current ranking, each arm once, by different runs."""
+        """Return `count` draws from the current ranking, with each arm drawn at most once."""
         drawn, pulls = list(held), ledger.cursor[PULLS]
         for ahead in range(len(held), count):
             u = uniform(game.seed, ahead, POLICY_STREAM, pulls)
@@ -68,7 +68,7 @@ class ProbOne(Policy):
         return drawn
 
     def after_replan(self, ledger: Ledger) -> None:
-        """Rank the arms that are left as before, and those that joined last."""
+        """Rank the remaining arms as before, and new arms after them."""
         arms = range(len(ledger.n))
         ranked = sorted(arms, key=lambda i: ledger.arm[i][PLACE] or inf)
         for place, i in enumerate(ranked):
@@ -83,7 +83,7 @@ class ProbOne(Policy):
 
 @kernel
 def shuffle(ledger: Ledger, seed: int, run: int) -> None:
-    """Rank the arms at random, all with G = 0 [Fisher-Yates]."""
+    """Rank the arms, which all have G = 0, in random order [Fisher-Yates]."""
     arms = len(ledger.n)
     for i in range(arms):
         ledger.rating[i] = 0.0
@@ -99,10 +99,11 @@ def shuffle(ledger: Ledger, seed: int, run: int) -> None:
 
 @kernel
 def draw(self: Numbers, ledger: Ledger, horizon: int, u: float) -> tuple[int, float]:
-    """Return the arm whose rank `u`, uniform in (0, 1), draws, and the rank's probability.
+    """Return the arm at the rank that `u`, uniform in (0, 1), draws, and the rank's probability.
 
-    If that arm is at the horizon, the next one in the ranking is pulled instead (after the last
-    the first), or OVER if there is none. The paper's horizon is the budget: it has no such case.
+    If that arm is at the horizon, the result is the next arm in the ranking (after the last one
+    comes the first), or OVER if all are at the horizon. In the paper the horizon is the budget, so
+    this case does not occur.
     """
     arms = len(ledger.n)
     target = u * self.harmonic[arms]

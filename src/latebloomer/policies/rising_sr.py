@@ -10,7 +10,7 @@ from latebloomer.policies.window_ratings import ByWindow
 
 @dataclass(frozen=True)
 class RisingSR(ByWindow):
-    r"""Pull the remaining arms evenly; after each phase drop the one with the worst recent mean.
+    r"""Pull the remaining arms evenly; after each phase, drop the arm with the worst recent mean.
 
     Phase :math:`j` of :math:`K-1` ends when each of the :math:`K+1-j` remaining arms has
 
@@ -18,16 +18,16 @@ class RisingSR(ByWindow):
               \overline{\log}(K) = \tfrac12 + \sum_{i=2}^{K} \tfrac1i,
 
     pulls [Mussi24, Eq. (chosen_values_nj)]; then the arm with the lowest :math:`\hat\mu_i(N_j)`
-    [Eq. (mu_hat)] is dropped. It needs no knowledge of the problem and comes with a bound on its
-    error (`latebloomer.theory.rising_sr`).
+    [Eq. (mu_hat)] is dropped. The policy needs no knowledge of the problem, and its error has a
+    proven bound (`latebloomer.theory.rising_sr`).
 
     Parameters
     ----------
     window : float
-        Share of its pulls that an arm is rated by, the latest ones.
+        Share of an arm's pulls, the latest ones, whose mean reward rates it; at most 0.5.
     leftover : str
-        What happens to the 1 to K pulls that the phases leave: the last arm, the "survivor", gets
-        them, or they stay "unspent".
+        Use of the 1 to K pulls that the phases leave over: "survivor" gives them to the last
+        remaining arm; "unspent" leaves them unused.
 
     Examples
     --------

@@ -1,15 +1,15 @@
-r"""The gain to expect of an arm: the area under its slope, if that continues to fall as before.
+r"""The expected gain of an arm: the area under its slope, if that falls further as before.
 
-`Foresight` has the formulas.
+The docstring of `Foresight` has the formulas.
 
-*Why 4.* At this exponent at most :math:`b_2 c_2 / 3` is still to come, whatever the horizon
-(:math:`\int_1^\infty t^{-4} dt = 1/3`), so a larger one would hardly change a forecast. Without a
-limit one slope near 0 would give an arm an exponent of any size, and its noise would be
-unlimited, too.
+*Why 4.* With exponent 4 the remaining gain is at most :math:`b_2 c_2 / 3`, whatever the horizon
+(:math:`\int_1^\infty t^{-4} dt = 1/3`), so a larger exponent would hardly change a forecast.
+Without a limit, one slope near 0 could give an arm an exponent of any size, with unlimited noise.
 
-*Why the mean of two exponents.* An arm's own exponent is right where curves differ in shape, but
-it is the difference of two noisy logarithms. The shared one has less noise, and is wrong for arms
-that differ. `docs/research-log.md` has what each alone does, under "Constants of Foresight".
+*Why the mean of two exponents.* An arm's own exponent is right if curves differ in shape, but it
+is the difference of two noisy logarithms. The shared exponent has less noise, but it is wrong for
+arms whose shape differs. `docs/research-log.md` has measurements with each exponent alone, under
+"Constants of Foresight".
 """
 
 from math import exp, expm1, log
@@ -18,14 +18,14 @@ from latebloomer.core.history import late_slope
 from latebloomer.core.kernel import kernel
 from latebloomer.core.ledger import RACERS, Ledger
 
-EARLY, LATE, GAIN = range(3)  # cells of `Ledger.arm`: the slopes b1 and b2; gain, see `Foresight`
+EARLY, LATE, GAIN = range(3)  # cells of `Ledger.arm`: slopes b1 and b2, and gain (see `Foresight`)
 FIRST = 8  # pulls needed to estimate two successive slopes (two rewards per quarter)
-STEEPEST = 4.0  # exponent of a falling slope
+STEEPEST = 4.0  # largest exponent of a falling slope
 
 
 @kernel
 def note_slopes(ledger: Ledger, n: int, step: float) -> float:
-    """Note both slopes of each arm at pull n; return the exponent of their sums."""
+    """Store both slopes of each arm at pull n; return the exponent of the summed slopes."""
     a = n // 4
     all_early, all_late = 0.0, 0.0
     for place in range(ledger.cursor[RACERS]):
@@ -60,7 +60,7 @@ def exponent(early: float, late: float, step: float) -> float:
 def forecast_gain(
     ledger: Ledger, i: int, n: int, step: float, shared: float, near: float, far: float
 ) -> float:
-    """Return G of arm i from the slopes noted at pull n; `near` and `far` are those of `gain`."""
+    """Return G of arm i from the slopes stored at pull n; `near` and `far` are as in `gain`."""
     early, late = ledger.arm[i][EARLY], ledger.arm[i][LATE]
     k = 0.5 * (exponent(early, late, step) + shared)
     return gain((n - n // 4) * late, k, near, far)

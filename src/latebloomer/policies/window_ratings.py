@@ -1,6 +1,6 @@
 """Policies that rate arms by a plain mean, of all rewards or of the latest ones.
 
-The two ratings come first; `RisingSR` uses the second one too.
+The two base classes come first; `RisingSR` also uses the second one.
 """
 
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ class ByAllSamples(Policy):
 
 
 class Numbers(NamedTuple):
-    """What `self` is inside the kernels of `ByWindow`."""
+    """The settings, which are `self` inside the kernels of `ByWindow`."""
 
     window: float  # 0: only the latest reward counts
 
@@ -34,14 +34,14 @@ class Numbers(NamedTuple):
 class ByWindow(Policy):
     """A policy that rates arms by the mean of a share `window` of their rewards [Eq. (mu_hat)].
 
-    The window has h = max(1, floor(eps n)) of the latest rewards: the paper does not say what an
-    empty window means, while n < 1/eps. A window of 0 is the latest reward alone.
+    The window has the latest h = max(1, floor(eps n)) rewards, because the paper does not say what
+    an empty window means, which occurs while n < 1/eps. A window of 0 is the latest reward alone.
     """
 
     window: float
 
     def rated_share(self) -> float:
-        """Return the window that the kernels see."""
+        """Return the window that the kernels use."""
         return self.window
 
     def settings(self, arms: int, budget: int, horizon: int) -> Numbers:
@@ -54,7 +54,7 @@ class ByWindow(Policy):
 
 @dataclass(frozen=True)
 class RoundRobin(ByAllSamples):
-    """Pull the arms in turn to the end of the budget; recommend the largest mean of all samples.
+    """Pull the arms in turn until the budget is spent; recommend the largest mean of all rewards.
 
     >>> RoundRobin().plan(arms=3, budget=10)  # the first arm gets the tenth pull
     Plan(keep=array([3]), upto=array([4]))
@@ -68,16 +68,16 @@ class RoundRobin(ByAllSamples):
 
 @dataclass(frozen=True)
 class RoundRobinWindow(ByWindow):
-    r"""Pull each arm equally often; recommend the best recent mean.
+    r"""Pull each arm equally often; recommend the arm with the best recent mean.
 
     Each arm gets :math:`N = \lfloor T/K \rfloor` pulls; the rest of the budget is not spent. The
-    recommendation is the largest mean of the last :math:`\max(1, \lfloor\varepsilon N\rfloor)`
-    rewards.
+    arm with the largest mean of its last :math:`\max(1, \lfloor\varepsilon N\rfloor)` rewards is
+    recommended.
 
     Parameters
     ----------
     window : float
-        Share of its pulls that an arm is rated by, the latest ones.
+        Share of an arm's pulls, the latest ones, whose mean reward rates it.
 
     Examples
     --------
@@ -99,7 +99,7 @@ class RoundRobinWindow(ByWindow):
 
 @dataclass(frozen=True)
 class SuccessiveRejects(ByAllSamples):
-    """Use the phases of `r-sr`, but drop the worst mean over *all* samples.
+    """Use the phases of `r-sr`, but drop the arm with the worst mean of *all* its rewards.
 
     >>> SuccessiveRejects().plan(arms=3, budget=12)
     Plan(keep=array([3, 2, 1]), upto=array([ 3,  4, 12]))
@@ -120,17 +120,18 @@ class SuccessiveRejects(ByAllSamples):
 class SuccessiveHalving(ByWindow):
     r"""Keep the better half of the arms after each of several rounds of equal cost.
 
-    There are :math:`\lceil \log_2 K \rceil` rounds. Each pulls each of the remaining arms A
-    :math:`\lfloor T/(|A| \lceil\log_2 K\rceil)\rfloor`
-    more times and keeps the better :math:`\lceil |A|/2 \rceil`, by the latest value (the form
-    that tuners ship) or by the mean of a window of late rewards.
+    There are :math:`\lceil \log_2 K \rceil` rounds. In each round, each of the remaining arms A
+    gets :math:`\lfloor T/(|A| \lceil\log_2 K\rceil)\rfloor` more pulls, and the better
+    :math:`\lceil |A|/2 \rceil` arms are kept. They are compared by the latest value, as in common
+    tuners, or by the mean of a window of late rewards.
 
     Parameters
     ----------
     judge : str
-        Value that arms are rated by: the "latest" one, or the mean of a "window".
+        Value by which arms are rated: the "latest" reward, or the mean of a "window" of rewards.
     window : float
-        With judge="window": share of its pulls that an arm is rated by, the latest ones.
+        Share of an arm's pulls, the latest ones, whose mean reward rates it; only for
+        judge="window".
 
     Examples
     --------
@@ -169,7 +170,7 @@ class SuccessiveHalving(ByWindow):
 
 
 def rounds_of(arms: int) -> int:
-    """Return ceil(log2 K), exactly.
+    """Return ceil(log2 K), computed exactly.
 
     >>> [rounds_of(arms) for arms in (2, 3, 4, 5, 8, 9)]
     [1, 2, 2, 3, 3, 4]

@@ -1,4 +1,4 @@
-"""Where simulated rewards come from: curve families, recorded curves, counter-based noise."""
+"""The sources of simulated rewards: curve families, recorded curves and counter-based noise."""
 
 from latebloomer.problems.curves import (
     Curve,

@@ -1,6 +1,6 @@
-"""Families of learning curves: the mean of an arm's n-th pull, for every n >= 1.
+"""Families of learning curves: the mean reward of an arm's n-th pull, for every n >= 1.
 
-Each is a small frozen dataclass that is called with a pull count or an array of them.
+Each family is a frozen dataclass. Call it with a pull count or an array of pull counts.
 """
 
 import math
@@ -19,9 +19,9 @@ FINITE, FROM_0, ABOVE_0 = "(-inf, inf)", "[0, inf)", "(0, inf)"
 
 
 class Curve(ABC):
-    """A mean for every pull count n = 1, 2, ..."""
+    """A function that returns the mean reward for every pull count n = 1, 2, ..."""
 
-    needs: ClassVar[dict[str, str]] = {}  # by setting, the interval that it must be in
+    needs: ClassVar[dict[str, str]] = {}  # allowed interval of each setting
 
     def __post_init__(self) -> None:
         for name, interval in self.needs.items():
@@ -38,21 +38,22 @@ class Curve(ABC):
 
 @dataclass(frozen=True)
 class PaperF(Curve):
-    r"""The paper's family, from 0 up to c, with the paper's names [Mussi24, App. G].
+    r"""The paper's family of curves, from 0 up to c, in its notation [Mussi24, App. G].
 
     .. math:: f(n) = c \Bigl( 1 - \frac{b}{(b^{1/\psi} + n)^{\psi}} \Bigr)
 
-    Rising and concave for every psi > 0; its increments fall as n^-(psi + 1). With b = 0, which
-    the paper allows, it is c from the first pull on, and 0 before it, as for every other b.
+    The curve rises and is concave for every psi > 0, and its increments fall like n^-(psi + 1).
+    With b = 0, which the paper allows, it is c from the first pull on and 0 before the first pull,
+    as for every other b.
 
     Parameters
     ----------
     b : float
-        The larger, the later: at psi = 1 half of c is reached at n = b.
+        The larger b is, the later the curve rises: for psi = 1, it reaches half of c at n = b.
     c : float
-        The limit.
+        The limit of the curve.
     psi : float
-        The exponent.
+        The exponent of the distance to the limit.
 
     Examples
     --------
@@ -74,7 +75,7 @@ class PaperF(Curve):
 
 @dataclass(frozen=True)
 class Exponential(Curve):
-    r"""From `start` to `limit`, a constant share of the rest at each pull.
+    r"""A curve from `start` to `limit` that gains a constant share of the rest at each pull.
 
     .. math:: \mu(n) = s + (l - s)(1 - e^{-n/\tau})
 
@@ -83,7 +84,7 @@ class Exponential(Curve):
     limit : float
         Limit of the curve.
     tau : float
-        Pulls in which the distance to the limit shrinks to 37 %.
+        Number of pulls in which the distance to the limit shrinks to 37 %.
     start : float
         The mean before the first pull.
 
@@ -105,7 +106,7 @@ class Exponential(Curve):
 
 @dataclass(frozen=True)
 class PowerLaw(Curve):
-    r"""What is missing to the limit falls as a power of the pulls.
+    r"""A curve whose distance to its limit falls as a power of the number of pulls.
 
     .. math:: \mu(n) = l - a\,n^{-\rho}
 
@@ -116,7 +117,7 @@ class PowerLaw(Curve):
     drop : float
         Distance to the limit at the first pull.
     rate : float
-        The power.
+        The power with which the distance to the limit falls.
 
     Examples
     --------
@@ -135,12 +136,12 @@ class PowerLaw(Curve):
 
 @dataclass(frozen=True)
 class PiecewiseLinear(Curve):
-    """Straight between its knots (n, mean), level before the first and after the last.
+    """A curve that is linear between its knots, and constant before the first and after the last.
 
     Parameters
     ----------
     knots : tuple[tuple[float, float], ...]
-        Pairs (n, mean), n rising.
+        Pairs (n, mean) in rising order of n.
 
     Examples
     --------
@@ -169,7 +170,7 @@ class PiecewiseLinear(Curve):
 
 @dataclass(frozen=True)
 class Stationary(Curve):
-    """The same mean at every pull: an arm of the ordinary bandit.
+    """A constant curve: an arm of the ordinary bandit.
 
     Parameters
     ----------
@@ -191,7 +192,7 @@ class Stationary(Curve):
 
 @dataclass(frozen=True)
 class SShaped(Curve):
-    r"""Slow, fast, slow (logistic): breaks the paper's concavity assumption on purpose.
+    r"""A logistic curve (slow, fast, slow), which violates the paper's assumption of concavity.
 
     .. math:: \mu(n) = s + \frac{l - s}{1 + e^{-(n - m)/w}}
 
@@ -226,22 +227,22 @@ class SShaped(Curve):
 
 @dataclass(frozen=True)
 class LowerBound(Curve):
-    r"""An arm of the instances in the proofs of [Mussi24, Thm 3 and 4], at pulls n >= 1.
+    r"""The curve of an arm in the proofs of [Mussi24, Thm 3 and 4], for n >= 1.
 
     .. math:: \mu(n) = \min\bigl\{ (\tfrac12 + \Delta)(1 - n^{1-\beta}),\
               \tfrac12 - \Delta \bigr\}
 
-    With gap 0 it is the best arm; `capped=False` drops the second term, which makes this arm the
-    best of all once it has been pulled often enough to tell: nu' and nu^(i).
+    With gap 0 it is the best arm. `capped=False` omits the second term: then this arm is the best
+    of all once it has been pulled often enough to show it (the instances nu' and nu^(i)).
 
     Parameters
     ----------
     beta : float
-        Exponent with which increments fall.
+        Exponent with which increments fall, above 1.
     gap : float
-        Distance below the best arm at the end.
+        Final distance to the best arm, from 0 to 0.5.
     capped : bool
-        Whether the curve stops at its gap.
+        Whether the curve stops rising at 1/2 - gap.
 
     Examples
     --------
@@ -252,7 +253,7 @@ class LowerBound(Curve):
     beta: float
     gap: float = 0.0
     capped: bool = True
-    # Assumption 2 asks for this beta; with this gap means stay in [0, 1].
+    # Assumption 2 requires this beta; with this gap, means stay in [0, 1].
     needs: ClassVar = {"beta": "(1, inf)", "gap": "[0, 0.5]"}
 
     def __call__(self, n: npt.ArrayLike) -> Floats:

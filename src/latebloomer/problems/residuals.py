@@ -1,4 +1,4 @@
-"""Noise that was measured: each reward is the mean and a residual drawn from a table."""
+"""Measured noise: each reward is the mean plus a residual that is drawn from a table."""
 
 import hashlib
 from dataclasses import dataclass
@@ -14,17 +14,18 @@ from latebloomer.problems.noise import Noise
 
 
 class ResidualNumbers(NamedTuple):
-    """What `self` is inside `Residuals.reward`."""
+    """The numbers of `Residuals`, which are `self` inside its `reward`."""
 
-    values: Floats  # (1 or arms, residuals)
+    values: Floats  # shape (1 or arms, residuals)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Residuals(Noise):
-    """Rewards that differ from their means as measured ones did.
+    """Noise that is drawn from measured residuals: differences of rewards to their means.
 
-    Each pull draws one of its arm's residuals, all equally likely, with replacement. The mean of
-    an arm's residuals is subtracted from them, so that its curve stays the mean of its rewards.
+    Each pull draws one of the residuals of its arm, with equal probabilities and with replacement.
+    The mean of an arm's residuals is subtracted from them, so that the curve is the mean of the
+    rewards.
 
     Parameters
     ----------
@@ -77,13 +78,14 @@ class Residuals(Noise):
                 f"Residuals has rows for {rows} arms, but the problem has {arms}. Give one row "
                 "for each arm, or one list for all."
             )
-        return ResidualNumbers(np.array(self.values))  # its own is read-only: another type
+        # A copy, because a read-only array has another type in numba.
+        return ResidualNumbers(np.array(self.values))
 
     @kernel
     def reward(self: Any, mean: float, seed: int, run: int, arm: int, pull: int) -> float:
-        row = self.values[arm % len(self.values)]  # one row for all arms, or one for each
+        row = self.values[arm % len(self.values)]  # one row for all arms, or one per arm
         return mean + row[int(len(row) * uniform(seed, run, arm, pull))]
 
     def level(self, arms: int) -> float:
-        """Return half of the widest range of residuals, by Hoeffding's lemma."""
+        """Return half of the widest range of residuals: the level by Hoeffding's lemma."""
         return float(np.ptp(self.numbers(arms).values, axis=1).max()) / 2

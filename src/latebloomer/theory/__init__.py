@@ -1,9 +1,9 @@
-"""The paper's bounds and budgets as plain functions of the same symbols; certificates.
+"""The paper's bounds and budgets as plain functions, and certificates.
 
-`[Mussi24]` numbers theorems, corollaries and lemmas of the main text in order of appearance;
-names in parentheses, as in Eq. (aStar), are the labels in the paper's source. Each algorithm's
-guarantees are a module: `rising_ucbe`, `rising_sr`, `round_robin_window`; what no
-algorithm can do is `lower_bounds`.
+In references to `[Mussi24]`, theorems, corollaries and lemmas of the main text are numbered in
+order of appearance, and names in parentheses, as in Eq. (aStar), are the labels in the paper's
+source. The guarantees of each algorithm are in a module: `rising_ucbe`, `rising_sr` and
+`round_robin_window`. Limits for all algorithms are in `lower_bounds`.
 """
 
 from latebloomer.core.phases import log_bar, phase_lengths

@@ -1,1 +1,1 @@
-"""Policies from related work, kept as comparators for research."""
+"""Policies from related work, for comparisons in research."""

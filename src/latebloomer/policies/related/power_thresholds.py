@@ -1,6 +1,6 @@
-"""PTRR, the power-thresholded round robin, and Hybrid, which extrapolates first [Blum25].
+"""PTRR, a round robin with power-law thresholds, and Hybrid, which extrapolates first [Blum25].
 
-Both are here for comparison.
+Both serve only for comparison.
 """
 
 from dataclasses import dataclass
@@ -20,17 +20,17 @@ WAITING, IN_TURN, ABANDONED = 0.0, 1.0, 2.0
 
 
 class Numbers(NamedTuple):
-    """What `self` is inside the kernels."""
+    """The settings, which are `self` inside the kernels."""
 
     alpha: float
     best: float
-    tau: float  # the pull at which the threshold reaches `best`
-    half: int  # pulls after which Hybrid takes turns
+    tau: float  # number of pulls at which the threshold reaches `best`
+    half: int  # number of pulls after which Hybrid uses turns
 
 
 @dataclass(frozen=True)
 class TurnPolicy(Policy):
-    """A policy whose arms take turns, each while it stays above a power law."""
+    """A policy whose arms take turns; a turn lasts while the arm stays above a power law."""
 
     alpha: float = 1.0
     best: float = 1.0
@@ -49,7 +49,7 @@ class TurnPolicy(Policy):
     def pick_batch(
         self, settings: Any, ledger: Ledger, held: list[int], count: int, game: Any
     ) -> list[int]:
-        """Return the arms in turn and those that wait, by index."""
+        """Return the arms whose turn it is, then waiting arms by index."""
         able = [
             i for i in open_arms(ledger, held, game.horizon) if ledger.arm[i][TURN] != ABANDONED
         ]
@@ -61,28 +61,29 @@ class TurnPolicy(Policy):
 
 @dataclass(frozen=True)
 class PTRR(TurnPolicy):
-    r"""Pull arms one after the other, in random order, each while it stays above a power law.
+    r"""Pull arms one after the other in random order, each while it stays above a power law.
 
     The current arm is pulled while its latest reward
 
     .. math:: f(n) \ge m\,(n/\tau)^\alpha, \qquad \tau = \min(H,\, T - K),
 
-    and then abandoned for one drawn from those that had no turn yet. With :math:`\alpha = 1` and m
-    the value at which the best arm ends, no randomized rule has a better guarantee on concave
-    curves: a reward of order :math:`1/\sqrt K` of the best. It was made to collect reward, not to
-    select the best arm: it may end before all arms have had a turn.
+    Then it is abandoned, and the next arm is drawn from those that have had no turn yet. If
+    :math:`\alpha = 1` and m is the final value of the best arm, no randomized rule has a better
+    guarantee on concave curves: a reward of order :math:`1/\sqrt K` of the best reward. The rule
+    is made to collect reward, not to select the best arm, so it may end before all arms have had a
+    turn.
 
-    The paper's text was not available beyond the rule, so these are ours: m is a setting, 1 as for
-    accuracies (the paper estimates it); tau depends on the horizon; the best latest value is
-    recommended; pulls that are left after all turns go to it. Arms with rewards below 0 are
-    abandoned immediately.
+    Only the rule was available to us, not the paper's text. So these choices are ours: m is a
+    setting with default 1, as for accuracies (the paper estimates it); tau depends on the horizon;
+    the arm with the best latest value is recommended, and it gets the pulls that are left over
+    after all turns. Arms with rewards below 0 are abandoned immediately.
 
     Parameters
     ----------
     alpha : float
-        Exponent of the threshold.
+        Exponent of the threshold, above 0 and at most 1.
     best : float
-        Value m at which the best arm is expected to end.
+        Value m at which the best arm is expected to end, above 0.
 
     Examples
     --------
@@ -116,7 +117,7 @@ def abandon_if_low(self: Numbers, ledger: Ledger, i: int) -> None:
 
 @kernel
 def arm_in_turn(ledger: Ledger, horizon: int, seed: int, run: int) -> int:
-    """Return the current arm, else the next that waits, else the best latest value."""
+    """Return the arm whose turn it is, else the next waiting arm, else the best latest value."""
     following, lowest, best = OVER, 1.0, OVER
     for place in range(ledger.cursor[RACERS]):
         i = ledger.racing[place]
@@ -124,7 +125,7 @@ def arm_in_turn(ledger: Ledger, horizon: int, seed: int, run: int) -> int:
             if ledger.arm[i][TURN] == IN_TURN:
                 return i
             if ledger.arm[i][TURN] == WAITING:
-                drawn = uniform(seed, run, POLICY_STREAM, i)  # the order of the run
+                drawn = uniform(seed, run, POLICY_STREAM, i)  # the random order of this run
                 if drawn < lowest:
                     following, lowest = i, drawn
             elif best == OVER or ledger.last[i] > ledger.last[best]:
@@ -137,27 +138,28 @@ def arm_in_turn(ledger: Ledger, horizon: int, seed: int, run: int) -> int:
 
 @dataclass(frozen=True)
 class Hybrid(TurnPolicy):
-    r"""Follow the highest straight line until one arm clearly wins; at half-time change to ptrr.
+    r"""Pull the arm with the highest linear extrapolation; after T/2 pulls, change to ptrr.
 
-    On concave curves without noise an arm ends between its latest reward and the line through its
-    latest two:
+    On concave curves without noise, the final reward of an arm is between its latest reward and
+    the line through its latest two rewards:
 
     .. math:: L = f(n), \qquad U = f(n) + (H - n)\,\max(0,\, f(n) - f(n-1)).
 
-    After two pulls of each arm the rule pulls the largest U, and commits to an arm whose L is
-    above every other's U. If that has not happened after T/2 pulls, the arms take turns by
-    `PTRR`'s threshold, their earlier pulls counted. The best latest value is recommended.
+    After two pulls of each arm, the rule pulls the arm with the largest U, and commits to an arm
+    if its L is above every other arm's U. If it has not committed after T/2 pulls, the arms take
+    turns by the threshold of `PTRR`, in which earlier pulls count. The arm with the best latest
+    value is recommended.
 
-    With noise a line through two rewards means nothing, and the rule commits early. The paper's
-    text was not available beyond that rule, so these are ours: the horizon instead of T, steps
-    below 0 taken as 0, and the choices named at `PTRR`.
+    With noise, a line through two rewards means nothing, and the rule commits too early. Only the
+    rule was available to us, not the paper's text. So these choices are ours: the horizon instead
+    of T, steps below 0 that count as 0, and the choices listed in `PTRR`.
 
     Parameters
     ----------
     alpha : float
-        Exponent of PTRR's threshold.
+        Exponent of PTRR's threshold, above 0 and at most 1.
     best : float
-        Value at which the best arm is expected to end, m of PTRR.
+        Value at which the best arm is expected to end (m of PTRR), above 0.
 
     Examples
     --------
@@ -195,7 +197,7 @@ class Hybrid(TurnPolicy):
     def pick_batch(
         self, settings: Any, ledger: Ledger, held: list[int], count: int, game: Any
     ) -> list[int]:
-        """Return the arms with the next largest U; by turns after half of the budget."""
+        """Return the arms with the next largest U; after half of the budget, arms by turns."""
         turns = ledger.cursor[RACERS] > 1 and ledger.cursor[PULLS] >= settings.half
         way = TurnPolicy.pick_batch if turns else Policy.pick_batch
         return way(self, settings, ledger, held, count, game)
@@ -207,7 +209,7 @@ class Hybrid(TurnPolicy):
 
 @kernel
 def commit_if_sure(ledger: Ledger) -> None:
-    """Drop all other arms if one's latest reward is above what any other can reach."""
+    """Drop all other arms if one arm's L is above the U of every other arm."""
     best = 0
     for place in range(ledger.cursor[RACERS]):
         if ledger.last[ledger.racing[place]] > ledger.last[ledger.racing[best]]:

@@ -1,4 +1,4 @@
-"""R-ed-UCB [Metelli22], which was made to lose little reward while it learns, for comparison."""
+"""R-ed-UCB [Metelli22], for comparison; it is made to lose little reward while it learns."""
 
 from dataclasses import dataclass
 from math import log
@@ -18,16 +18,16 @@ FORMS = ("stochastic", "deterministic")
 
 
 class Numbers(NamedTuple):
-    """What `self` is inside the kernels."""
+    """The settings, which are `self` inside the kernels."""
 
-    noise: float  # negative: estimate it
+    noise: float  # negative: the noise is estimated
     alpha: float
     window: float  # 0: the deterministic form
 
 
 @dataclass(frozen=True)
 class RestedUCB(Policy):
-    r"""Pull the arm whose reward, extrapolated to the coming pull, is largest with a bonus.
+    r"""Pull the arm whose reward, extrapolated to the next pull, plus a bonus is largest.
 
     Before pull t of the run, for an arm with n pulls and the window
     :math:`h = \lfloor \varepsilon n \rfloor`,
@@ -39,28 +39,29 @@ class RestedUCB(Policy):
 
     .. math:: B_i(t) = \mu_i(n) + (t - n)\,\bigl(\mu_i(n) - \mu_i(n-1)\bigr).
 
-    These are the estimators of R-UCBE with t for the horizon T, and with
-    :math:`\delta_t = t^{-\alpha}` for the confidence of a bound. R-ed-UCB does not know the
-    horizon: it is made for a small regret while learning, which `simulate` reports, and not to
-    find the best arm at the end.
+    These are the estimators of R-UCBE with t in place of the horizon T; each bound fails with
+    probability :math:`\delta_t = t^{-\alpha}`. R-ed-UCB does not know the horizon. It is made for
+    small regret while it learns, which `simulate` reports, and not to find the best arm at the
+    end.
 
-    The paper's text was not available, so no equation of it is cited. The stochastic bound is that
-    of the authors' public code (repository albertometelli/stochastic-rising-bandits, commit
-    2b49e82), from which epsilon = 1/4 and alpha = 4 are, with these differences. There only the
-    arm that was pulled is extrapolated again, and the logarithm is of t - 1; here all bounds are
-    of the coming pull. There an arm whose window is empty has the bound 1, and equal bounds are
-    drawn from; here all windows are filled first, and the lowest index wins. The deterministic
-    bound is not in the code: it is the stochastic one for h = 1 and sigma = 0. The
-    recommendation, which the paper does not need, is ours: the largest estimate at the horizon.
+    The paper's text was not available to us, so none of its equations is cited. The stochastic
+    bound and the defaults epsilon = 1/4 and alpha = 4 are from the authors' public code
+    (repository albertometelli/stochastic-rising-bandits, commit 2b49e82). Two things differ.
+    First, the authors' code updates only the bound of the arm that was pulled and uses log(t - 1);
+    here all bounds are computed for the next pull. Second, in the authors' code an arm with an
+    empty window has the bound 1, and ties are broken at random; here all windows are filled first,
+    and the lowest index wins ties. The deterministic bound is not in the authors' code: it is the
+    stochastic one with h = 1 and sigma = 0. The paper needs no recommendation; the one here, the
+    arm with the largest estimate at the horizon, is ours.
 
     Parameters
     ----------
     noise : float | None
-        Standard deviation sigma of the noise. Default: estimated, as by `r-ucbe`.
+        Standard deviation sigma of the noise. Default: it is estimated as in `r-ucbe`.
     alpha : float
-        How fast the confidence of a bound grows; the regret bound asks for more than 2.
+        How fast the confidence of a bound grows, above 0; the regret bound requires more than 2.
     window : float
-        Share epsilon of its pulls, the latest ones, whose mean is extrapolated.
+        Share epsilon of an arm's pulls, the latest ones, whose mean reward is extrapolated.
     form : str
         "stochastic", or "deterministic" for rewards without noise.
 
@@ -96,7 +97,7 @@ class RestedUCB(Policy):
         return [(arms, self._warm_up()), (ANY, horizon)]
 
     def _warm_up(self) -> int:
-        """Return the pulls until every arm can be extrapolated."""
+        """Return the number of pulls after which an arm can be extrapolated."""
         if self.form == "deterministic":
             return 2
         return max(first_full(self.window), 3 if self.noise is None else 2)
@@ -141,7 +142,7 @@ class RestedUCB(Policy):
 
 @kernel
 def bound_at(self: Numbers, ledger: Ledger, i: int, noise: float, t: int) -> float:
-    """Return B_i(t) with this noise; the plain mean while the window is empty (warm-up only)."""
+    """Return B_i(t) with this noise; in the warm-up, while the window is empty, the plain mean."""
     n = ledger.n[i]
     if self.window == 0.0:
         step = ledger.last[i] - reward_at(ledger, i, n - 1) if n > 1 else 0.0

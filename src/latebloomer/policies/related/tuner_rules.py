@@ -1,4 +1,4 @@
-"""Rules made for tuners, for comparison: i-Epoch, MaxUCB and Rising Bandits."""
+"""Rules of tuners, for comparison: i-Epoch, MaxUCB and Rising Bandits."""
 
 from dataclasses import dataclass
 from math import log
@@ -17,17 +17,18 @@ from latebloomer.policies.window_ratings import ByWindow
 
 @dataclass(frozen=True)
 class IEpoch(ByWindow):
-    """Pull every arm i times, then only the one with the best latest value.
+    """Pull every arm i times, then only the arm with the best latest value.
 
     This is the simplest rule that compares arms at all. Its authors find that halving and models
-    of learning curves add little to it. There an arm is a new configuration and the best i-epoch
-    value so far is kept; here the arms are given, so all of them are trained to i pulls, and the
-    leader gets the rest. The form for a fixed budget is ours.
+    of learning curves add little to it. In their setting each arm is a new configuration, and the
+    configuration with the best value after i epochs is kept. Here the set of arms is fixed, so all
+    arms are trained to i pulls, and the leader gets the remaining pulls. This form for a fixed
+    budget is ours.
 
     Parameters
     ----------
     i : int
-        Number of pulls that every arm gets.
+        Number of pulls that every arm gets, at least 1.
 
     Examples
     --------
@@ -54,8 +55,8 @@ class IEpoch(ByWindow):
         return arms * self.i, f"each learner is pulled {self.i} times before one is chosen"
 
 
-MAXIMUM = 0  # cell of `Ledger.arm`: its largest reward
-SMALLEST, LARGEST = 0, 1  # cells of `Ledger.run`: of all rewards so far
+MAXIMUM = 0  # cell of `Ledger.arm`: the arm's largest reward
+SMALLEST, LARGEST = 0, 1  # cells of `Ledger.run`: extremes of all rewards so far
 
 
 @dataclass(frozen=True)
@@ -67,15 +68,16 @@ class MaxUCB(Policy):
     .. math:: B_i = \max_{s \le n_i} X_{i,s} + \Bigl(\frac{\alpha \log t}{n_i}\Bigr)^2,
 
     with rewards scaled so that the smallest of the race so far is 0 and the largest 1 (the
-    authors' code scales to [.01, .99]). It was made to distribute a tuner's trials over classes of
-    models, whose rewards have a bound near which most of them lie. It does not extrapolate, and
-    with noise a maximum favors arms that were pulled often. The index and alpha are from the
-    authors' public code; the recommendation is ours: there the best trial counts, not an arm.
+    authors' code scales to [.01, .99]). It is made to distribute a tuner's trials over classes of
+    models; most rewards of a class lie near an upper bound. It does not extrapolate, and with
+    noise a maximum favors arms that were pulled often. The index and alpha are from the authors'
+    public code. The recommendation is ours, because in their setting the best trial counts, not an
+    arm.
 
     Parameters
     ----------
     alpha : float
-        Weight of the exploration bonus.
+        Weight of the exploration bonus, at least 0.
 
     Examples
     --------
@@ -132,22 +134,23 @@ def index_of(self: Any, ledger: Ledger, i: int) -> float:
 
 @dataclass(frozen=True)
 class RisingBandits(Policy):
-    r"""Sweep over the arms; drop those that cannot catch up along their own recent slope.
+    r"""Sweep over the arms; drop arms that cannot catch up along their own recent slope.
 
     After n > C pulls of each racing arm, with its latest value :math:`y_n`,
 
     .. math:: l = y_n, \qquad u = y_n + (H - n)\,\frac{y_n - y_{n-C}}{C},
 
-    and arm j is dropped when the leader's :math:`l_i \ge u_j`. The recommendation is the best
-    latest value. It is made for curves that rise, are concave and have no noise: noise of size s
-    moves u by about (H - n) s / C. Its authors' values are the best so far of a tuner, which never
-    fall; here they are the rewards themselves. The paper's text was not available: the bounds and
-    C = 7 are as others quote it, and keeping the leader among equal arms is ours.
+    and arm j is dropped when the leader's :math:`l_i \ge u_j`. The recommended arm is the arm with
+    the best latest value. The rule is made for rising concave curves without noise: noise of size
+    s changes u by about (H - n) s / C. In its authors' setting, y is a tuner's best value so far,
+    which never falls; here it is the reward itself. The paper's text was not available to us: the
+    bounds and C = 7 are quoted from other papers, and keeping the leader among equal arms is our
+    choice.
 
     Parameters
     ----------
     span : int
-        Number of pulls C over which the slope is taken.
+        Number of pulls C over which the slope is computed, at least 1.
 
     Examples
     --------
@@ -193,6 +196,6 @@ class RisingBandits(Policy):
 
 @kernel
 def upper_value(ledger: Ledger, i: int, span: int, horizon: int) -> float:
-    """Return u of arm i, which has more than `span` pulls."""
+    """Return the upper value u of arm i, which must have more than `span` pulls."""
     n, last = ledger.n[i], ledger.last[i]
     return last + (horizon - n) * (last - reward_at(ledger, i, n - span)) / span

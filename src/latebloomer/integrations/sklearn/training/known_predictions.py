@@ -50,10 +50,11 @@ def of_probabilities(model: Any, probabilities: Any) -> dict[str, Any]:
 
 
 def of_linear_classifier(model: Any, X: Any) -> dict[str, Any]:
-    """Return what scikit-learn's own linear classifier predicts for rows of finite numbers.
+    """Return the predictions of one of scikit-learn's linear classifiers for finite rows.
 
-    It is the same sum as the classifier's, with a quicker check of the rows. Empty if the model is
-    another one or has methods of its own, and for rows of another kind.
+    They are computed by the same sum as in the classifier, with a faster check of the rows. The
+    result is empty if the model is another one or overrides these methods, or if rows are not
+    finite floats.
 
     >>> model = SGDClassifier(random_state=0).fit(np.array([[0.0], [1.0]]), ["no", "yes"])
     >>> of_linear_classifier(model, np.array([[2.0]]))["predict"]
