@@ -1,9 +1,9 @@
-"""Fill docs/comparison.md and docs/choose-a-policy.md from the CSV files in docs/results.
+"""Fill tables of docs/comparison.md, choose-a-policy.md and budget.md from docs/results.
 
     python docs/tools/evidence_pages.py
 
-Between `<!-- made: NAME -->` and `<!-- end -->` stands what a function here makes of these files;
-the pictures of both pages are drawn too. `python -m measurements.other_libraries`,
+Between `<!-- made: NAME -->` and `<!-- end -->` stands what a function here makes of the CSV
+files; the pictures of the first two pages are drawn too. `python -m measurements.other_libraries`,
 `measurements.policies` and `measurements.kill_survival` measure again and write the files.
 """
 
@@ -32,6 +32,7 @@ from measurements.other_libraries import BEST, recorded  # noqa: E402
 
 DOCS = ROOT / "docs"
 COMPARISON, POLICIES = DOCS / "comparison.md", DOCS / "choose-a-policy.md"
+SIZES = DOCS / "budget.md"
 RESULTS = DOCS / "results" / "policies"
 REPORT, FRESH, DESIGN = "tables-report", "tables-fresh", "tables-design"
 OURS = ("latebloomer auto", "latebloomer r-sr")
@@ -413,6 +414,46 @@ def draw(file: Path) -> None:
     plt.close(figure)
 
 
+# --- how large a budget ---
+
+
+def by_size() -> str:
+    """A line for each budget: what the learner loses that `auto` keeps, by what is raced."""
+    heads = [
+        "budget, in full trainings",
+        "12 models of a table: trained to the end",
+        "as returned",
+    ]
+    lines = [[*heads, *(f"{arms} candidates: as returned" for arms in (16, 32, 64))]]
+    for budget in ("1", "2", "4", "8", "16"):
+        tables = [
+            number(row, what)
+            for row in bench_rows("tables", "seconds")
+            for what in ("regret", "returned")
+            if (row["group"], row["policy"], row["budget"]) == ("all", "auto", budget)
+        ]
+        many = [decimals(returned_by_candidates(arms, budget)) for arms in (16, 32, 64)]
+        lines.append([budget, *(tables or ["", ""]), *many])
+    whole = [
+        row for row in recorded("tables") if (row["player"], row["unit"]) == (WALL, "seconds")
+    ]
+    both = [one(whole, set=group, budget="all") for group in (REPORT, FRESH)]  # 26 tables each
+    means = [
+        decimals(sum(float(row[what]) for row in both) / 2) for what in ("regret", "returned")
+    ]
+    return table([*lines, ["all models in full", *means, "", "", ""]])
+
+
+def returned_by_candidates(arms: int, budget: str) -> float:
+    """Return the mean regret of the returned learner over the sets with that many candidates."""
+    rows = [
+        row for row in bench_rows("many")
+        if row["group"].endswith(f"-{arms}") and (row["policy"], row["budget"]) == ("auto", budget)
+    ]  # fmt: skip
+    problems = sum(int(row["problems"]) for row in rows)
+    return sum(float(row["returned"]) * int(row["problems"]) for row in rows) / problems
+
+
 # --- the pages ---
 
 BLOCKS: dict[Path, dict[str, Callable[[], str]]] = {
@@ -425,6 +466,7 @@ BLOCKS: dict[Path, dict[str, Callable[[], str]]] = {
         "overview": overview, "in seconds": policies_in_seconds, "by budget": by_budget,
         "own runs": own_runs, "synthetic": synthetic,
     },
+    SIZES: {"by size": by_size},
 }  # fmt: skip
 
 
