@@ -88,7 +88,7 @@ def retest(ledger: Ledger, n: int, noise: float) -> None:
 
 @kernel
 def trust(ledger: Ledger, n: int, size: int, noise: float) -> float:
-    """Return the share of the later change that forecasts would have explained, from 0 to 1."""
+    """Return the share of the later change that earlier forecasts got right, from 0 to 1."""
     missed, moved, by_noise, still = 0.0, 0.0, 0.0, 0.0  # the sums, N and M
     for eighths in EIGHTHS:
         n0 = n * eighths // 8

@@ -17,7 +17,7 @@ from latebloomer.policies.slope_forecast import FIRST, GAIN, forecast_gain, note
 
 @dataclass(frozen=True)
 class Foresight(Policy):
-    r"""Drop the arm with the lowest late mean plus the trusted share of its forecast gain.
+    r"""Drop the arm with the lowest recent mean plus the part of its forecast gain that counts.
 
     *Plan.* The plan of `AdaptiveRejects`. By default, its power q depends on K, T and H:
 

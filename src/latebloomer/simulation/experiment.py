@@ -1,4 +1,4 @@
-"""All policies on one problem at one budget, checked before any work starts."""
+"""An experiment: all policies on one problem at one budget, checked before any work starts."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,18 +16,18 @@ from latebloomer.problems.noise import Noise
 from latebloomer.simulation.mean_table import MeanTable
 from latebloomer.simulation.window_sums import SumIncrements, breakpoints_of, is_by_sums
 
-# A chunk is the runs that are simulated between two looks at the clock and counted together:
-# about this many pulls of a policy, and a table of pulls by (policy, run, arm) of that many
-# entries.
+# A chunk is a set of runs that are simulated without a check of the time and counted together. It
+# has about this number of pulls of a policy, and at most that number of entries in its table of
+# pulls by (policy, run, arm).
 PULLS_OF_CHUNK = {"cpu": 30_000_000, "gpu": 3_000_000_000, "python": 200_000}
 ENTRIES_OF_CHUNK = 4_000_000
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """The runs [first, last) of some policies at one budget, by pulls or by sums.
+    """The runs [first, last) of some policies at one budget, simulated by pulls or by sums.
 
-    Every target reads it.
+    It is the input of every target (CPU, GPU, plain Python).
     """
 
     policies: Mapping[str, Policy]  # by label, with the settings for this budget
@@ -35,10 +35,11 @@ class Experiment:
     noise: Noise
     budget: int
     horizon: int
-    seed: int  # as `key` makes it
-    breakpoints: Sequence[int] | None = None  # of prefix sums, if runs are simulated by sums
+    seed: int  # as `key` returns it
+    # Pulls at which prefix sums are drawn, if runs are simulated by sums.
+    breakpoints: Sequence[int] | None = None
     target: str = "cpu"
-    chunk: int | None = None  # runs of a chunk; None: chosen by cost
+    chunk: int | None = None  # number of runs in a chunk; None: chosen by cost
     first: int = 0
     last: int = 0
 
@@ -61,12 +62,12 @@ class Experiment:
 
     @property
     def cost_per_policy(self) -> int:
-        """Pulls, or draws that stand for them, in one run of one policy."""
+        """Number of pulls, or of draws in place of pulls, in one run of one policy."""
         return 2 * self.arms * self.points if self.points else self.budget
 
     @property
     def cost(self) -> int:
-        """The same for all policies and runs."""
+        """Number of pulls, or of draws in place of pulls, in all runs of all policies."""
         return self.cost_per_policy * len(self.policies) * self.runs
 
     def most_pulls(self, policy: Policy) -> int:
@@ -75,10 +76,11 @@ class Experiment:
 
     @cached_property
     def increments(self) -> SumIncrements:
-        """What is drawn if runs are simulated by sums: the gains between breakpoints."""
+        """The distributions of the increments between breakpoints, for runs simulated by sums."""
         points, sums = np.array(self.breakpoints), np.zeros((self.arms, self.points))
         for arm, row in enumerate(self.means.table):
-            sums[arm, 1:] = np.cumsum(row)[points[1:] - 1]  # point 0 is first, where sums are 0
+            # The first point is 0, where sums are 0.
+            sums[arm, 1:] = np.cumsum(row)[points[1:] - 1]
         gains = np.diff(sums, axis=1, prepend=0.0)
         scales = self.noise.numbers(self.arms).scales[:, None]
         spreads = scales * np.sqrt(np.diff(points, prepend=0))
@@ -86,13 +88,13 @@ class Experiment:
         return SumIncrements(points, gains, spreads, zeros, zeros)
 
     def chunks(self) -> Iterator[tuple[int, int]]:
-        """Yield (first run, runs) of each chunk."""
+        """Yield (first run, number of runs) of each chunk."""
         for start in range(self.first, self.last, self.runs_of_chunk):
             yield start, min(self.runs_of_chunk, self.last - start)
 
     @property
     def runs_of_chunk(self) -> int:
-        """How many runs are counted together."""
+        """Number of runs in a chunk."""
         by_pulls = PULLS_OF_CHUNK[self.target] // self.cost_per_policy
         by_entries = ENTRIES_OF_CHUNK // (self.arms * len(self.policies))
         most = 200_000 if self.target == "cpu" else 10**9
@@ -128,7 +130,7 @@ def experiment_of(
 
 
 def informed(policy: Policy, problem: Problem, horizon: int) -> Policy:
-    """Return the policy with what its authors let it know: the gaps, for UCB-E's exploration."""
+    """Return the policy with the knowledge that its authors assume: UCB-E needs the gaps."""
     if isinstance(policy, UCBE) and policy.exploration is None and policy.gaps is None:
         return replace(policy, gaps=tuple(problem.gaps(horizon).tolist()))
     return policy

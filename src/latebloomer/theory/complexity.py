@@ -1,8 +1,9 @@
-"""What holds of given curves: gaps and complexity at a budget, and the paper's assumptions.
+"""Properties of curves: gaps and complexity at a budget, and the paper's assumptions.
 
 Curves are an array of shape (K, L): ``curves[i, n - 1]`` is mu_i(n), the mean of the n-th pull of
-arm i, n = 1, ..., L. Where a budget is given too, a `Problem` does as well. Gaps are an array of
-length K with the best arm's 0 in it. What the functions of this package accept is checked here.
+arm i, n = 1, ..., L. A function that also has a budget accepts a `Problem` in place of curves.
+Gaps are an array of length K that includes the 0 of the best arm. The arguments of all functions
+of this package are checked here.
 """
 
 import math
@@ -17,12 +18,12 @@ from latebloomer.errors import BudgetError, CurveError, need_in, need_whole, req
 
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
-TIE = 1e-12  # means closer than this differ by rounding only (curves are of order 1)
+TIE = 1e-12  # closer means differ only by rounding (curves are of order 1)
 
 
 @runtime_checkable
 class HasMeans(Protocol):
-    """What a `Problem` is to this package: means of every arm up to a budget."""
+    """An object such as a `Problem`, which has the means of every arm up to a budget."""
 
     def means(self, budget: int) -> Floats:
         """Return the table (arms, budget) of the means of the pulls 1 to `budget`."""
@@ -32,7 +33,7 @@ Curves: TypeAlias = ArrayLike | HasMeans
 
 
 def best_arm(curves: Curves, budget: int, tie: float = 0.0) -> int:
-    r"""Return the arm :math:`i^*(T) = \arg\max_i \mu_i(T)`, the lowest index on ties.
+    r"""Return the best arm :math:`i^*(T) = \arg\max_i \mu_i(T)`; the lowest index wins ties.
 
     [Mussi24, Sec. 2].
 
@@ -43,14 +44,14 @@ def best_arm(curves: Curves, budget: int, tie: float = 0.0) -> int:
     curves : ArrayLike
         Table of means, one row per arm: `curves[i, n - 1]` is the mean of arm i's n-th pull.
     budget : int
-        T, the total number of pulls.
+        Total number of pulls, T.
     tie : float
         Means apart by no more than this count as equal.
 
     Returns
     -------
     int
-        Its number.
+        The number of the best arm.
 
     Examples
     --------
@@ -62,21 +63,21 @@ def best_arm(curves: Curves, budget: int, tie: float = 0.0) -> int:
 
 
 def best_arms(means: Floats, tie: float = 0.0) -> Ints:
-    """Return i*(T) by column of a table of means, whose columns are budgets.
+    """Return i*(T) for each column of a table of means; the columns are budgets.
 
-    In setting A the arms 0 and 1 tie exactly at 188; in floating point they need not.
+    In setting A the arms 0 and 1 tie exactly at T = 188, but not necessarily in floating point.
 
     Parameters
     ----------
     means : Floats
-        A row for each arm, a column for each budget.
+        Table of means with a row per arm and a column per budget.
     tie : float
         Means apart by no more than this count as equal.
 
     Returns
     -------
     Ints
-        An arm for each column.
+        The best arm for each column.
 
     Examples
     --------
@@ -96,12 +97,12 @@ def gaps(curves: Curves, budget: int) -> Floats:
     curves : ArrayLike
         Table of means, one row per arm: `curves[i, n - 1]` is the mean of arm i's n-th pull.
     budget : int
-        T, the total number of pulls.
+        Total number of pulls, T.
 
     Returns
     -------
     Floats
-        One for each arm.
+        One number per arm.
 
     Examples
     --------
@@ -117,21 +118,21 @@ def _gaps_at(curves: Curves, budget: int) -> Floats:
 
 
 def best_increments(means: Floats, budget: int) -> Floats:
-    """Return gamma_(1)(n) of the best arm at n = 0, ..., T - 1; no curve tells n = 0: infinite."""
+    """Return gamma_(1)(n) of the best arm for n = 0, ..., T - 1; n = 0 is unknown: infinite."""
     return np.diff(means[best_arm(means, budget), :budget], prepend=-np.inf)
 
 
 def h1(gaps: ArrayLike, eta: float = 2.0) -> float:
     r"""Return the complexity :math:`H_{1,\eta}(T) = \sum_{i \ne i^*(T)} \Delta_i(T)^{-\eta}`.
 
-    [Mussi24, Eq. (complxIndex)]. Infinite when a second arm is as good as the best.
+    [Mussi24, Eq. (complxIndex)]. It is infinite if a second arm is as good as the best.
 
     Parameters
     ----------
     gaps : ArrayLike
-        One for each arm, 0 for the best.
+        Gaps of the arms, 0 for the best arm.
     eta : float
-        The exponent.
+        The exponent, above 0.
 
     Returns
     -------
@@ -149,20 +150,21 @@ def h1(gaps: ArrayLike, eta: float = 2.0) -> float:
 def h2(gaps: ArrayLike, eta: float = 2.0) -> float:
     r"""Return :math:`H_{2,\eta}(T) = \max_{2 \le i \le K} i\,\Delta_{(i)}(T)^{-\eta}`.
 
-    [Mussi24, Lemma lem:lemlem]; :math:`H_2` of Thm 2 is the case eta = 2. Thm 2 writes the
-    maximum over all of [K], but Delta_(1) = 0: it starts at the second-best arm.
+    [Mussi24, Lemma lem:lemlem]; :math:`H_2` of Thm 2 is the case eta = 2. In Thm 2 the maximum is
+    over all of [K]; since Delta_(1) = 0, it must start at the second-best arm.
 
     The lemma's :math:`H_{2,\eta} \le H_{1,\eta} \le \overline{\log}(K) H_{2,\eta}` comes from
-    Audibert et al. (2010), whose :math:`H_1` counts the smallest gap twice. With the sum over
-    :math:`i \ne i^*` only, the left side needs a factor: :math:`H_{2,\eta} \le 2 H_{1,\eta}`
-    (equality for two arms). The right side holds for every eta > 0, even with log_bar - 1/2.
+    Audibert et al. (2010), in whose :math:`H_1` the smallest gap counts twice. Here the sum is
+    only over :math:`i \ne i^*`, so the left inequality needs a factor: :math:`H_{2,\eta} \le 2
+    H_{1,\eta}` (with equality for two arms). The right inequality holds for every eta > 0, even
+    with log_bar - 1/2.
 
     Parameters
     ----------
     gaps : ArrayLike
-        One for each arm, 0 for the best.
+        Gaps of the arms, 0 for the best arm.
     eta : float
-        The exponent.
+        The exponent, above 0.
 
     Returns
     -------
@@ -181,7 +183,7 @@ def h2(gaps: ArrayLike, eta: float = 2.0) -> float:
 def _inverse_powers(gaps: ArrayLike, eta: float) -> Floats:
     """Return Delta_(i)^-eta for i = 2, ..., K."""
     require(eta > 0, "eta", eta, "above 0", "a smaller gap must count for more")
-    with np.errstate(divide="ignore", over="ignore"):  # a tie makes the problem infinitely hard
+    with np.errstate(divide="ignore", over="ignore"):  # the complexity is infinite if arms tie
         return as_gaps(gaps)[1:] ** -eta
 
 
@@ -190,14 +192,14 @@ def _inverse_powers(gaps: ArrayLike, eta: float) -> Floats:
 
 @dataclass(frozen=True)
 class Violation:
-    """Where an assumption first fails, and by how much.
+    """The first violation of an assumption by a curve, and its size.
 
     Attributes
     ----------
     arm : int
-        Arm of the curve.
+        Number of the arm.
     pull : int
-        Pull n at which it happens.
+        Pull n at which the violation occurs.
     amount : float
         Size of the violation.
     """
@@ -215,9 +217,9 @@ def increments(curves: Curves, budget: int | None = None) -> Floats:
 
     [Mussi24, Assumption 1].
 
-    The paper also speaks of gamma_i(0). No pull shows mu_i(0), so curves cannot tell it; under
-    Assumption 1 it is at least gamma_i(1) and has no upper bound. Functions here that would need
-    it take it as infinite, which is the safe side.
+    The paper also speaks of gamma_i(0). No pull shows mu_i(0), so curves do not contain it. Under
+    Assumption 1, gamma_i(0) is at least gamma_i(1) and has no upper bound. Functions in this
+    package that need it use infinity, which is always safe.
 
     Parameters
     ----------
@@ -230,7 +232,7 @@ def increments(curves: Curves, budget: int | None = None) -> Floats:
     Returns
     -------
     Floats
-        A column less than there are pulls.
+        Table of increments, with one column less than pulls.
 
     Examples
     --------
@@ -243,7 +245,7 @@ def increments(curves: Curves, budget: int | None = None) -> Floats:
 def violations(
     curves: Curves, tolerance: float = 1e-12, budget: int | None = None
 ) -> tuple[Found, Found]:
-    """Return by arm where it first falls and where it first bends up [Mussi24, Assumption 1].
+    """Return, for each arm, where it first falls and first bends up [Mussi24, Assumption 1].
 
     Parameters
     ----------
@@ -251,7 +253,7 @@ def violations(
         Table of means, one row per arm: `curves[i, n - 1]` is the mean of arm i's n-th pull; or a
         `Problem`.
     tolerance : float
-        Difference that counts as rounding.
+        Largest violation that counts as rounding, at least 0.
     budget : int | None
         Last pull that counts; needed for a `Problem` whose curves have no end. Default: all.
 
@@ -276,8 +278,9 @@ def smallest_c(curves: Curves, beta: float, budget: int | None = None) -> float:
 
     [Mussi24, Assumption 2].
 
-    At n = 0 the assumption reads gamma_i(0) <= infinity: it asks nothing. It covers the pulls the
-    curves cover; a longer curve can need a larger c. 0 for curves that never rise.
+    At n = 0 the assumption is gamma_i(0) <= infinity, which always holds. The result is for the
+    pulls that the curves cover; a longer curve may need a larger c. It is 0 for curves that never
+    rise.
 
     Parameters
     ----------
@@ -292,7 +295,7 @@ def smallest_c(curves: Curves, beta: float, budget: int | None = None) -> float:
     Returns
     -------
     float
-        The constant.
+        The smallest constant c.
 
     Examples
     --------
@@ -310,9 +313,9 @@ def largest_beta(curves: Curves, c: float, budget: int | None = None) -> float |
 
     [Mussi24, Assumption 2].
 
-    At n = 1 the assumption reads gamma_i(1) <= c whatever beta is: None if that fails. Infinite
-    if no curve rises after its second pull. Assumption 2 wants beta > 1; a value of at most 1
-    means that it does not hold with this c.
+    At n = 1 the assumption is gamma_i(1) <= c for every beta; the result is None if this fails. It
+    is infinite if no curve rises after its second pull. Assumption 2 requires beta > 1, so it does
+    not hold with this c if the result is at most 1.
 
     Parameters
     ----------
@@ -327,7 +330,7 @@ def largest_beta(curves: Curves, c: float, budget: int | None = None) -> float |
     Returns
     -------
     float | None
-        Beta, or None if there is none.
+        The largest beta, or None if there is none.
 
     Examples
     --------
@@ -345,7 +348,7 @@ def largest_beta(curves: Curves, c: float, budget: int | None = None) -> float |
 
 
 def _first(excess: Floats, tolerance: float) -> Found:
-    """Return by arm its first entry above the tolerance; column n - 1 is pull n."""
+    """Return, for each arm, its first entry above the tolerance; column n - 1 is pull n."""
     over = excess > tolerance
     first = np.argmax(over, axis=1).tolist() if over.size else [0] * len(over)
     return [
@@ -355,7 +358,7 @@ def _first(excess: Floats, tolerance: float) -> Found:
 
 
 def rises_and_is_concave(means: Floats) -> bool:
-    """Return whether Assumption 1 holds of every arm; row by row, for long tables."""
+    """Return whether Assumption 1 holds for every arm; row by row, to save memory."""
     for row in means:
         steps = np.diff(row)
         if np.min(steps, initial=0.0) < -TIE or np.max(np.diff(steps), initial=0.0) > TIE:
@@ -364,9 +367,9 @@ def rises_and_is_concave(means: Floats) -> bool:
 
 
 def first_budget(curves: Curves, most: int, needed: Callable[[Floats], Floats]) -> int | None:
-    """Return the first T from 1 to `most` that is at least `needed` of the rivals' gaps at T.
+    """Return the first T from 1 to `most` with T >= needed(gaps of the other arms at T).
 
-    `needed` takes a table of gaps without the best arm's, a column for each T, sorted.
+    `needed` gets a table of sorted gaps without the best arm's 0, with a column for each T.
     """
     means = as_problem(curves, most)[:, :most]
     rivals = np.sort(np.max(means, axis=0) - means, axis=0)[1:]
@@ -376,14 +379,14 @@ def first_budget(curves: Curves, most: int, needed: Callable[[Floats], Floats]) 
 
 
 def of_gaps(gaps: ArrayLike, needed: Callable[[Floats], Floats]) -> float:
-    """Return what is `needed`, a function as in `first_budget`, at one budget's gaps."""
+    """Return `needed`, a function as in `first_budget`, for the gaps at one budget."""
     rivals = as_gaps(gaps)[1:, None]
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         return float(needed(rivals)[0])
 
 
 def as_curves(curves: Curves, pulls: int | None = None) -> Floats:
-    """Return curves as float64, known to be finite and to reach pull number `pulls`."""
+    """Return curves as float64; raise an error unless they are finite and reach pull `pulls`."""
     if isinstance(curves, HasMeans):
         pulls = getattr(curves, "length", None) if pulls is None else pulls
         if pulls is None:
@@ -410,7 +413,7 @@ def as_curves(curves: Curves, pulls: int | None = None) -> Floats:
 
 
 def as_problem(curves: Curves, budget: int) -> Floats:
-    """Return curves of at least two arms that reach the budget."""
+    """Return curves; raise an error unless they have two arms or more and reach the budget."""
     need(budget=budget)
     array = as_curves(curves, budget)
     require(len(array) >= 2, "arms", len(array), "at least 2", "the best of one arm is known")
@@ -418,7 +421,7 @@ def as_problem(curves: Curves, budget: int) -> Floats:
 
 
 def as_gaps(gaps: Any, budget: int | None = None) -> Floats:
-    """Return gaps in increasing order, Delta_(1) = 0 first; those of a `Problem` at the budget."""
+    """Return gaps in rising order, Delta_(1) = 0 first; for a `Problem`, the gaps at `budget`."""
     if isinstance(gaps, HasMeans):
         if budget is None:
             raise CurveError(
@@ -432,7 +435,7 @@ def as_gaps(gaps: Any, budget: int | None = None) -> Floats:
     return np.sort(array)
 
 
-INTERVALS = {  # of each symbol, and why
+INTERVALS = {  # allowed interval of each symbol, and its reason
     "window": ("(0, 0.5]", "an estimate uses two windows, which must fit into the rewards"),
     "noise": ("[0, inf)", "it is a scale, sigma"),
     "delta": ("(0, 1)", "it is a probability of being wrong"),
@@ -444,14 +447,14 @@ INTERVALS = {  # of each symbol, and why
 
 
 def need(**values: float) -> None:
-    """Raise unless each value, by its symbol, is in its interval; others are numbers of pulls."""
+    """Raise an error unless each value is in the interval of its symbol, or a number of pulls."""
     for name, value in values.items():
         if name in INTERVALS:
             need_in(name, value, *INTERVALS[name])
         elif isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
             raise BudgetError(f"{name}={value!r}, but {name} must be an integer >= 1: it is pulls")
         else:
-            need_whole(name, value)  # which a double can hold
+            need_whole(name, value)  # small enough for a double
 
 
 def exponential(exponent: float) -> float:

@@ -1,6 +1,7 @@
-"""What no algorithm can do.
+"""Lower bounds: limits for all algorithms.
 
-[Mussi24, Thm 3 (thr:lb_minimumT), Thm 4 (thr:lb_error_prob) and App. F on concavity].
+They are from [Mussi24, Thm 3 (thr:lb_minimumT), Thm 4 (thr:lb_error_prob) and App. F on
+concavity].
 """
 
 import math
@@ -20,19 +21,20 @@ def minimum_budget(gaps: ArrayLike, beta: float) -> float:
     .. math:: T \ge \sum_{i \ne i^*(T)} \Bigl( \frac{1}{8 \Delta_i(T)} \Bigr)^{1/(\beta-1)}
               \qquad \text{[Mussi24, Thm 3, Eq. (minTT)]}
 
-    Under Assumptions 1 and 2 with c = beta - 1 and at least `arms_needed(beta)` arms; even
-    without noise.
+    It holds under Assumptions 1 and 2 with c = beta - 1, for at least `arms_needed(beta)` arms,
+    and even without noise.
 
-    Departure from the paper: Thm 3 says that some instance costs every algorithm an error of
-    1 - 1/K, a random guess. Its proof shows less. Some arm i is pulled less than n_i* times on
-    nu, so nu and nu' (`problems.lower_bound`) look alike and no algorithm is right on both. One
-    that draws its arms reaches n_i* with some probability, which the proof bounds only through
-    the sum of the n_i*, with n_i* = ((1/2 + Delta_i) / (2 Delta_i))^(1/(beta-1)): on some i
+    Departure from the paper: Thm 3 states that every algorithm has an error of 1 - 1/K, like a
+    random guess, on some instance. Its proof shows less: some arm i is pulled fewer than n_i*
+    times on nu, so nu and nu' (`problems.lower_bound`) cannot be distinguished, and no algorithm
+    is right on both. But an algorithm that draws its arms at random reaches n_i* pulls with some
+    probability. The proof bounds this probability only through the sum of the n_i*, where n_i* =
+    ((1/2 + Delta_i) / (2 Delta_i))^(1/(beta-1)). So for some i
 
     .. math:: e_T(\nu) + e_T(\nu') \ge 1 - T / \sum_i n_i^* .
 
-    A rule that tests arms drawn at random errs in .53 of runs at worst on 33 arms at T = 890,
-    where a guess errs in .97 (tests/paper/test_paper.py).
+    For example, with 33 arms and T = 890, a rule that tests arms drawn at random has an error of
+    at most .53; a random guess has .97 (tests/paper/test_paper.py).
 
     >>> minimum_budget([0, 0.0625, 0.03125], beta=2)  # 16/8 + 32/8
     6.0
@@ -43,11 +45,11 @@ def minimum_budget(gaps: ArrayLike, beta: float) -> float:
 
 
 def arms_needed(beta: float) -> float:
-    r"""Return the arms :math:`1 + 8^{1/(\beta-1)}` from which Thm 3's instances exist.
+    r"""Return :math:`1 + 8^{1/(\beta-1)}`, the minimum number of arms of Thm 3's instances.
 
     [Mussi24, Thm 3].
 
-    Thm 4 asks for one arm less.
+    Thm 4 needs one arm less.
 
     >>> arms_needed(beta=2)
     9.0
@@ -57,7 +59,7 @@ def arms_needed(beta: float) -> float:
 
 
 def error_lower_bound(budget: int, noise: float, complexity: float) -> float:
-    r"""Return the error that an instance with :math:`H_{1,2} \le \overline H` costs any algorithm.
+    r"""Return an error of every algorithm on some instance with :math:`H_{1,2} \le \overline H`.
 
     .. math:: \sup e_T \ge \tfrac14 \exp\bigl(-8T / (\sigma^2 \overline H)\bigr)
               \qquad \text{[Mussi24, Thm 4, first statement]}
@@ -69,12 +71,12 @@ def error_lower_bound(budget: int, noise: float, complexity: float) -> float:
 
 
 def error_lower_bound_many_arms(budget: int, noise: float, complexity: float, arms: int) -> float:
-    r"""Return the error that a set of instances of complexity H_{1,2} costs every algorithm.
+    r"""Return an error that every algorithm has on some instance of a set with many arms.
 
     .. math:: e_T \ge \tfrac14 \exp\bigl(-32T / (\sigma^2 \log(K)\, H_{1,2})\bigr)
               \qquad \text{[Mussi24, Thm 4, second statement]}
 
-    The set's bound on the complexity must be at least 16 K^2.
+    `complexity` is the set's bound on H_{1,2}; it must be at least 16 K^2.
 
     >>> round(error_lower_bound_many_arms(100, 1.0, complexity=1600 / math.log(10), arms=10), 6)
     0.033834
@@ -84,11 +86,12 @@ def error_lower_bound_many_arms(budget: int, noise: float, complexity: float, ar
 
 
 def concavity_lower_bound(noise: float = 1.0) -> float:
-    r"""Return how often every algorithm errs without concavity, whatever the budget.
+    r"""Return an error that every algorithm has without concavity, whatever the budget.
 
     .. math:: e_T \ge \tfrac14 e^{-1/(8\sigma^2)} \qquad \text{[Mussi24, App. F]}
 
-    The paper takes sigma = 1: the instances' means differ by 1/2, so KL = (1/2)^2 / (2 sigma^2).
+    In the paper sigma is 1. The means of the instances differ by 1/2, so KL = (1/2)^2 / (2
+    sigma^2).
 
     >>> round(concavity_lower_bound(), 4)
     0.2206
@@ -97,7 +100,7 @@ def concavity_lower_bound(noise: float = 1.0) -> float:
 
 
 def concavity_instances(budget: int) -> tuple[Floats, Floats]:
-    """Return the two problems that only a convex last step tells apart [Mussi24, App. F].
+    """Return two problems that differ only in a convex last step [Mussi24, App. F].
 
     >>> nu, other = concavity_instances(budget=3)
     >>> nu[0], other[0], nu[1]
@@ -116,5 +119,5 @@ def _quarter(information: float, budget: int, noise: float, complexity: float) -
     cx.need(budget=budget, noise=noise)
     require(complexity > 0, "complexity", complexity, "above 0", "it is a sum of inverse squares")
     if noise == 0:
-        return 0.0  # one pull tells the instances apart
+        return 0.0  # one pull distinguishes the instances
     return cx.exponential(-information / (noise**2 * complexity)) / 4

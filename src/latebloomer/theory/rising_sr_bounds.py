@@ -1,7 +1,8 @@
 """Guarantees of R-SR [Mussi24, Thm 2 (thr:ub_error_sr_general), Cor. 2 (thr:ub_error_sr)].
 
-A bound is nan where the theorem's condition fails: it then promises nothing. The functions that
-end in `_right_side` are the bare formulas, of the gaps alone.
+A bound is nan if the condition of its theorem fails, because the theorem then guarantees nothing.
+The functions that end in `_right_side` are the formulas without conditions, as functions of the
+gaps.
 """
 
 from collections.abc import Callable
@@ -24,14 +25,14 @@ RightSide: TypeAlias = Callable[[Floats, int, float, float], float]  # gaps, T, 
 
 @dataclass(frozen=True)
 class PhaseCondition:
-    """Thm 2's condition, phase by phase: the best arm's possible bias and the bias allowed.
+    """The condition of Thm 2 for each phase: the best arm's possible bias and the allowed bias.
 
     Attributes
     ----------
     bias : tuple[float, ...]
         For each phase, the best arm's possible bias.
     allowed : tuple[float, ...]
-        For each phase, the bias allowed.
+        For each phase, the allowed bias.
     """
 
     bias: tuple[float, ...]
@@ -45,7 +46,7 @@ class PhaseCondition:
 
     @property
     def holds(self) -> bool:
-        """Whether Thm 2 applies."""
+        """True if the condition holds in every phase."""
         return not self.failing
 
 
@@ -55,7 +56,7 @@ def phase_condition(curves: cx.Curves, budget: int, window: float) -> PhaseCondi
     .. math:: T\,\gamma_{(1)}(\lceil (1-\varepsilon) N_j \rceil) \le \Delta_{(K-j+1)}(T) / 2
               \quad\text{for every phase } j .
 
-    A phase of no pulls needs gamma(0), which curves do not tell: its bias is infinite.
+    A phase without pulls needs gamma(0), which curves do not contain, so its bias is infinite.
 
     >>> late = [[n / (n + 3) for n in range(1, 401)], [0.5] * 400, [0.6] * 400]
     >>> phase_condition(late, 100, window=0.25).failing, phase_condition(late, 400, 0.25).holds
@@ -78,7 +79,8 @@ def minimum_budget(gaps: ArrayLike, window: float, beta: float, c: float) -> flo
               \overline{\log}(K)^{\beta} \bigl(\max_{2 \le i \le K} i \Delta_{(i)}(T)^{-1/\beta}
               \bigr)^{\beta} \Bigr)^{1/(\beta-1)} \Bigr\}
 
-    Recursive in T as printed (the gaps are those at T); this is the right side.
+    The paper's condition is recursive in T, because the gaps are those at T; this function returns
+    its right side.
 
     >>> minimum_budget([0, 0.5], window=0.5, beta=2, c=0.25)  # 8/4 * 2^2 * 1 * (2 * 2^0.5)^2 = 64
     64.00000000000001
@@ -112,20 +114,21 @@ def first_budget(
 def error_bound(curves: cx.Curves, budget: int, noise: float, window: float) -> float:
     r"""Return the bound on the error probability as printed in [Mussi24, Eq. (SRErrorProb)].
 
-    It is nan unless Thm 2 applies: the curves rise and are concave (Assumption 1), and the best
-    arm's bias is small enough in every phase (`phase_condition`, Eq. (timeBudgetLBSR2)). The
-    formula is in `error_right_side`. The proof supports less: `proved_error_bound`.
+    It is nan unless Thm 2 applies, which means that the curves rise and are concave (Assumption
+    1), and that the best arm's bias is small enough in every phase (`phase_condition`, Eq.
+    (timeBudgetLBSR2)). `error_right_side` has the formula. The proof supports only a weaker bound,
+    `proved_error_bound`.
 
     Parameters
     ----------
     curves : Curves
         Table of means, one row per arm, or a `Problem`.
     budget : int
-        T, the total number of pulls.
+        Total number of pulls, T.
     noise : float
         The sub-Gaussian level sigma of the rewards.
     window : float
-        Epsilon, the share of an arm's pulls that its rating uses.
+        Epsilon, the share of an arm's pulls whose rewards its rating uses.
 
     Returns
     -------
@@ -169,8 +172,8 @@ def error_right_side(gaps: ArrayLike, budget: int, noise: float, window: float) 
     .. math:: e_T \le \frac{K(K-1)}{2} \exp\Bigl( -\frac{\varepsilon}{8\sigma^2}
               \frac{T-K}{\overline{\log}(K)\,H_2(T)} \Bigr)
 
-    The proof supports 16 in the place of 8: its last step bounds the *difference* of two window
-    means with the noise of one. `proved_right_side` counts both.
+    The proof supports only 16 in place of 8, because its last step bounds the *difference* of two
+    window means with the noise of one mean. `proved_right_side` counts the noise of both.
 
     >>> round(error_right_side([0, 0.5], budget=402, noise=0.5, window=0.25), 12)  # exp(-400/64)
     0.001930454136
@@ -196,15 +199,15 @@ def proved_error_bound(curves: cx.Curves, budget: int, noise: float, window: flo
 
 
 def proved_right_side(gaps: ArrayLike, budget: int, noise: float, window: float) -> float:
-    r"""Return the error by the proof of Thm 2, for the noise of both whole windows.
+    r"""Return the error bound by the proof of Thm 2, with the noise of both windows.
 
     .. math:: e_T \le \sum_{j=1}^{K-1} \sum_{i=K+1-j}^{K}
               \exp\Bigl( -\frac{h_j \Delta_{(i)}(T)^2}{16 \sigma^2} \Bigr),
               \qquad h_j = \max(1, \lfloor \varepsilon N_j \rfloor)
 
-    The difference of two means of h rewards is sub-Gaussian with 2 sigma^2 / h, and must exceed
-    Delta/2: exp(-(Delta/2)^2 / (2 * 2 sigma^2 / h)). It is a bound under Thm 2's condition only
-    (`phase_condition`).
+    The difference of two means of h rewards is sub-Gaussian with variance 2 sigma^2 / h. An error
+    needs a difference above Delta/2, which has probability exp(-(Delta/2)^2 / (2 * 2 sigma^2 /
+    h)). This is a bound only under Thm 2's condition (`phase_condition`).
 
     >>> round(proved_right_side([0, 0.5], budget=402, noise=0.5, window=0.25), 9)  # exp(-50 / 16)
     0.043936934
@@ -222,9 +225,9 @@ def simple_regret_bound(curves: cx.Curves, budget: int, noise: float, window: fl
 
     [Mussi24, Thm 2].
 
-    With the printed error bound for e_T; for rewards in [0, 1]. It is nan unless the curves rise
-    and are concave (Assumption 1) and `phase_condition` holds. What is left of the budget goes to
-    the last arm here, so its last pull is the N_{K-1}-th or later.
+    It uses the printed error bound for e_T and holds for rewards in [0, 1]. It is nan unless the
+    curves rise and are concave (Assumption 1) and `phase_condition` holds. Here the pulls that are
+    left over go to the last arm, so it has N_{K-1} pulls or more.
 
     >>> late = [[n / (n + 3) for n in range(1, 403)], [0.5] * 402]
     >>> round(simple_regret_bound(late, 402, noise=0.0, window=0.25), 6)  # 402/405 - 200/203

@@ -1,8 +1,8 @@
 """Guarantees of R-UCBE [Mussi24, Thm 1 (thr:ub_error), Cor. 1 (coroll:ub_error_beta)].
 
-The theorem is about Algorithm 1 as printed, which recommends the arm of the largest bound B
-(``RisingUCBE(recommend="bound")``); it does not cover recommending by the estimate alone. A bound
-is nan where the theorem's condition fails: it then promises nothing.
+The theorem is about Algorithm 1 as printed, which recommends the arm with the largest bound B
+(``RisingUCBE(recommend="bound")``). It does not hold if the recommendation is by the estimate. A
+bound is nan if the condition of its theorem fails, because the theorem then guarantees nothing.
 """
 
 import math
@@ -33,13 +33,13 @@ def error_bound(
     curves : Curves
         Table of means, one row per arm, or a `Problem`.
     budget : int
-        T, the total number of pulls.
+        Total number of pulls, T.
     exploration : float
-        A, R-UCBE's exploration parameter.
+        Exploration parameter a of R-UCBE.
     noise : float
         The sub-Gaussian level sigma of the rewards.
     window : float
-        Epsilon, the share of an arm's pulls that its rating uses.
+        Epsilon, the share of an arm's pulls whose rewards its rating uses.
 
     Returns
     -------
@@ -60,7 +60,7 @@ def error_bound(
 def error_bound_at(
     iota: float, curves: cx.Curves, budget: int, exploration: float, noise: float, window: float
 ) -> float:
-    """Return `error_bound` for an a that must be at most a*(iota).
+    """Return `error_bound`, with the condition that a is at most a*(iota).
 
     >>> flat = [[0.75] * 400, [0.25] * 400]
     >>> error_bound_at(0.9, flat, 400, exploration=150.0, noise=0.05, window=0.25)
@@ -97,16 +97,16 @@ def theory_exploration(arms: int, budget: int, delta: float) -> float:
     Parameters
     ----------
     arms : int
-        K, the number of arms.
+        Number of arms, K.
     budget : int
-        T, the total number of pulls.
+        Total number of pulls, T.
     delta : float
-        The probability of being wrong.
+        Error probability, above 0 and below 1.
 
     Returns
     -------
     float
-        A.
+        The exploration parameter a.
 
     Examples
     --------
@@ -122,15 +122,16 @@ def theory_exploration(arms: int, budget: int, delta: float) -> float:
 def minimum_budget(
     gaps: ArrayLike, window: float, beta: float, c: float, iota: float = 0.0
 ) -> float:
-    r"""Return the budget from which Cor. 1 has an a*(iota) >= 0, at the given gaps.
+    r"""Return the budget from which a*(iota) >= 0 exists in Cor. 1, for fixed gaps.
 
     .. math:: T \ge \biggl(\frac{c^{1/q} (1-2\varepsilon)^{-\beta/q} H_{1,1/q}(T) + K - 1}
               {1 - \iota}\biggr)^{q/(q-1)}, \qquad q = \min(\beta,\ 3/2)
               \qquad \text{[Mussi24, Eq. (timeBoundUCB)]}
 
-    The paper's inequality is recursive in T, whose gaps are on the right; this is its right side.
-    The paper's two cases are q = beta and q = 3/2. It has (1 - iota)^-1 outside the power; see
-    `exploration_limit_polynomial` for why it belongs inside. Equal for iota = 0.
+    The paper's inequality is recursive in T, because the gaps on the right are those at T; this
+    function returns the right side. The paper's two cases are q = beta and q = 3/2. The paper has
+    (1 - iota)^-1 outside the power; `exploration_limit_polynomial` explains why it belongs inside.
+    Both agree for iota = 0.
 
     >>> minimum_budget([0, 1.0], window=0.25, beta=2, c=0.25)  # c 2^2 = 1: (1 + 1)^3
     8.0
@@ -142,7 +143,7 @@ def minimum_budget(
 
 def _needed(q: float, rising: float, iota: float, rivals: Floats) -> Floats:
     """Return the right side of Eq. (timeBoundUCB) for each column of gaps."""
-    if iota == 1:  # all of the budget promised to the best arm, none left to explore
+    if iota == 1:  # the whole budget is reserved for the best arm
         return np.full(rivals.shape[1], math.inf)
     needed = rising ** (1 / q) * np.sum(rivals ** (-1 / q), axis=0) + len(rivals)
     return np.asarray((needed / (1 - iota)) ** (q / (q - 1)))
@@ -173,7 +174,7 @@ def simple_regret_bound(
 ) -> float:
     r"""Return :math:`r_T \le e_T + \mu_{i^*}(T) - \mu_{i^*}(\lfloor \iota T \rfloor)`.
 
-    [Mussi24, Eq. (simpleRegretUCB)], with the error bound in the place of e_T; for rewards in
+    [Mussi24, Eq. (simpleRegretUCB)], with the error bound in place of e_T. It holds for rewards in
     [0, 1]. It is nan unless the curves rise and are concave (Assumption 1) and a is at most
     a*(iota) (`exploration_limit`).
 
@@ -217,20 +218,20 @@ def simple_regret_bound_polynomial(
 
 
 def order(beta: float) -> float:
-    """Return q of Cor. 1: pulls grow as (T / Delta)^(1/q), by the bias or by the noise (3/2)."""
+    """Return q of Cor. 1: min(beta, 3/2); pulls grow like (T / Delta)^(1/q)."""
     cx.need(beta=beta)
     return min(beta, 1.5)
 
 
 def growth(window: float, beta: float, c: float) -> float:
-    """Return c (1 - 2 eps)^-beta, the part of the bracket in Eq. (aStar) due to rising."""
+    """Return c (1 - 2 eps)^-beta, the part of the bracket in Eq. (aStar) that is due to rising."""
     need_in("window", window, "(0, 0.5)", "the bound grows as (1 - 2 window)^-beta")
     cx.need(beta=beta, c=c)
     return c * cx.power(1 / (1 - 2 * window), beta)
 
 
 def _promised_pulls(budget: int, iota: float) -> int:
-    """Return floor(iota T), the pulls that the best arm surely gets."""
+    """Return floor(iota T), the number of pulls guaranteed to the best arm."""
     cx.need(budget=budget, iota=iota)
     promised = math.floor(iota * budget)
     why = "the bound reads the best arm's curve at pull floor(iota T), and no curve has a pull 0"
@@ -240,19 +241,19 @@ def _promised_pulls(budget: int, iota: float) -> int:
 
 @dataclass(frozen=True)
 class NoExploration:
-    """The answer where no a*(iota) > 0 exists: the theorem then promises nothing.
+    """The result if no a*(iota) > 0 exists; the theorem then guarantees nothing.
 
-    `bracket` is what had to be positive and is not. `smallest_budget` is the first budget at
-    which it would be, with the gaps held fixed; None if that is unknown.
+    `bracket` must be positive for an a*(iota), but is not. `smallest_budget` is the first budget
+    at which it would be positive for the same gaps.
 
     Attributes
     ----------
     reason : str
         Reason, as text.
     bracket : float
-        What had to be positive and is not.
+        Value that must be positive, but is not.
     smallest_budget : int | None
-        First budget at which it would be; None if that is unknown.
+        First budget at which `bracket` would be positive; None if that is unknown.
     """
 
     reason: str
@@ -270,30 +271,31 @@ def y_bound(
     .. math:: T\,\gamma_i(\lfloor (1-2\varepsilon) y \rfloor)
               + 2 T \sigma \sqrt{a / \lfloor \varepsilon y \rfloor^3} \ge \Delta_i(T) .
 
-    A suboptimal arm is pulled about that often and no more. An empty window makes the left side
-    infinite, and so does gamma_i(0), which curves do not tell. T stands for "T or more" (Thm 1
-    asks for a sum below T, so more is not worth knowing); it is always the best arm's value.
+    A suboptimal arm is pulled about y times and no more. The left side is infinite if the window
+    is empty, or if it needs gamma_i(0), which curves do not contain. A value of T means "T or
+    more" (Thm 1 requires a sum below T, so larger values make no difference); the value of the
+    best arm is always T.
 
-    The lemma behind it (lem:generic_min_pulls) writes floor(eps N_t) where the arm was chosen on
-    floor(eps N_{t-1}), so its count may be one pull short for each arm.
+    The lemma (lem:generic_min_pulls) uses floor(eps N_t), although the arm was chosen with
+    floor(eps N_{t-1}), so its count may be one pull too low for each arm.
 
     Parameters
     ----------
     exploration : float
-        A, R-UCBE's exploration parameter.
+        Exploration parameter a of R-UCBE.
     curves : ArrayLike
         Table of means, one row per arm: `curves[i, n - 1]` is the mean of arm i's n-th pull.
     budget : int
-        T, the total number of pulls.
+        Total number of pulls, T.
     noise : float
         The sub-Gaussian level sigma of the rewards.
     window : float
-        Epsilon, the share of an arm's pulls that its rating uses.
+        Epsilon, the share of an arm's pulls whose rewards its rating uses.
 
     Returns
     -------
     Ints
-        One for each arm.
+        One number per arm.
 
     Examples
     --------
@@ -310,23 +312,23 @@ def exploration_limit(
 ) -> float | NoExploration:
     r"""Return the largest a with :math:`(1-\iota) T - \sum_{i \ne i^*(T)} y_i(a) > 0`.
 
-    This is a*(iota) of [Mussi24, Thm 1, Eq. (ucb_can_be_learned)], from any curves that satisfy
-    Assumption 1. Each y_i is a step function of a, so the answer is an order statistic of where
-    the steps are: no search. The sum jumps *at* a step, so the largest a is the float just below
-    one. Infinite if there is no noise.
+    This is a*(iota) of [Mussi24, Thm 1, Eq. (ucb_can_be_learned)], for any curves that satisfy
+    Assumption 1. Each y_i is a step function of a, so the result is an order statistic of the
+    positions of the steps, without a search. The sum jumps *at* a step, so the largest a is the
+    float just below the step. It is infinite if there is no noise.
 
     Parameters
     ----------
     curves : ArrayLike
         Table of means, one row per arm: `curves[i, n - 1]` is the mean of arm i's n-th pull.
     budget : int
-        T, the total number of pulls.
+        Total number of pulls, T.
     noise : float
         The sub-Gaussian level sigma of the rewards.
     window : float
-        Epsilon, the share of an arm's pulls that its rating uses.
+        Epsilon, the share of an arm's pulls whose rewards its rating uses.
     iota : float
-        The share of the budget promised to the best arm.
+        Share of the budget that is reserved for the best arm, from 0 to 1.
 
     Returns
     -------
@@ -371,34 +373,34 @@ def exploration_limit_polynomial(
               - (K-1)}{H_{1,1/q}(T)} \Bigr)^{q} - c (1-2\varepsilon)^{-\beta} \biggr)^2,
               \qquad q = \min(\beta,\ 3/2),
 
-    while the outer bracket is positive; `NoExploration` otherwise, never the square of a negative
-    number. It is at most `exploration_limit` of curves with these gaps and increments at most
-    c n^-beta, once T^(2/3) > 1 + max(1/eps, 1/(1 - 2 eps)). (The proof takes
-    floor(eps y) >= eps (y - 1), which fails for many y; from that budget on the term K - 1, larger
-    than the derivation needs, makes up for it.)
+    The formula holds while the outer bracket is positive; otherwise the result is `NoExploration`
+    and not the square of a negative number. If T^(2/3) > 1 + max(1/eps, 1/(1 - 2 eps)), the result
+    is at most the `exploration_limit` of curves with these gaps and with increments of at most c
+    n^-beta. (The proof uses floor(eps y) >= eps (y - 1), which is false for many y. For such
+    budgets, the term K - 1, which is larger than the derivation needs, makes up for this.)
 
-    Departure from the paper: where this has (1-iota) T^(1-1/q), Cor. 1 prints
-    ((1-iota)^-1 T)^(1-1/q) and its proof ((1-iota) T)^(1-1/q). But the proof's line before,
-    (1-iota) T - (K-1) - (...)^(1/q) H > 0, divided by T^(1/q), gives what is here, and the other
-    two let the sum of y_i(a*) exceed (1-iota) T (a case is in tests/theory/test_exploration.py).
-    All three agree for iota = 0.
+    Departure from the paper: in place of (1-iota) T^(1-1/q), Cor. 1 has ((1-iota)^-1 T)^(1-1/q),
+    and its proof has ((1-iota) T)^(1-1/q). But the previous line of the proof, (1-iota) T - (K-1)
+    - (...)^(1/q) H > 0, divided by T^(1/q), gives the formula here. With the other two formulas,
+    the sum of y_i(a*) can exceed (1-iota) T (a case is in tests/theory/test_exploration.py). All
+    three agree for iota = 0.
 
     Parameters
     ----------
     gaps : Any
-        One for each arm, 0 for the best; or a `Problem`, whose gaps at the budget are taken.
+        Gaps of the arms, 0 for the best arm; or a `Problem`, for its gaps at the budget.
     budget : int
-        T, the total number of pulls.
+        Total number of pulls, T.
     noise : float
         The sub-Gaussian level sigma of the rewards.
     window : float
-        Epsilon, the share of an arm's pulls that its rating uses.
+        Epsilon, the share of an arm's pulls whose rewards its rating uses.
     beta : float
         Increments are at most c n^-beta.
     c : float
         Increments are at most c n^-beta.
     iota : float
-        The share of the budget promised to the best arm.
+        Share of the budget that is reserved for the best arm, from 0 to 1.
 
     Returns
     -------
@@ -427,7 +429,7 @@ def exploration_limit_polynomial(
     if math.isfinite(least):
         first = max(1, math.floor(least) - 1)  # rounding may put `least` on the wrong side
         while bracket_at(first) <= 0:
-            first += max(1, first // 10**12)  # a float moves no slower
+            first += max(1, first // 10**12)  # smaller steps may not change a large float
     return NoExploration(
         f"the bracket of [Mussi24, Eq. (aStar)] is {bracket:.4g} at budget={budget}: "
         "the arms may still rise too much for their gaps",
@@ -437,7 +439,7 @@ def exploration_limit_polynomial(
 
 
 def _thresholds(curves: cx.Curves, budget: int, noise: float, window: float) -> Floats:
-    """Return in row i, column y - 1 the smallest a with y_i(a) >= y. Rows never decrease."""
+    """Return a table: row i, column y - 1 is the smallest a with y_i(a) >= y; rows never fall."""
     cx.need(noise=noise)
     need_in("window", window, "(0, 0.5)", "the bound grows as (1 - 2 window)^-beta")
     means = cx.as_problem(curves, budget)[:, :budget]
@@ -448,4 +450,4 @@ def _thresholds(curves: cx.Curves, budget: int, noise: float, window: float) -> 
     h = window_lengths(y, window).astype(np.float64)
     alone = np.maximum(h, 1) ** 3 * cx.signal_to_noise(missing, 2 * budget * noise)
     alone = np.where(h == 0, 0.0, alone)  # an empty window: the left side is infinite
-    return np.minimum.accumulate(alone[:, ::-1], axis=1)[:, ::-1]  # some y' >= y is enough
+    return np.minimum.accumulate(alone[:, ::-1], axis=1)[:, ::-1]  # the minimum over all y' >= y

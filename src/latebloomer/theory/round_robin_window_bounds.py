@@ -1,6 +1,6 @@
 """Guarantees of RR-SW, the baseline [Mussi24, App. E, Thm thr:ub_error_us].
 
-A bound is nan where the theorem's condition fails: it then promises nothing.
+A bound is nan if the condition of the theorem fails, because the theorem then guarantees nothing.
 """
 
 from collections.abc import Callable
@@ -39,7 +39,7 @@ def minimum_budget(gaps: ArrayLike, window: float, beta: float, c: float) -> flo
     .. math:: T \ge \bigl( 2 c\, (1-\varepsilon)^{-\beta} K^{\beta} / \Delta_{(2)}(T)
               \bigr)^{1/(\beta-1)}
 
-    The paper takes N = T/K; where K does not divide T, check `bias_condition`.
+    The paper uses N = T/K; if K does not divide T, check `bias_condition`.
 
     >>> minimum_budget([0, 0.5], window=0.5, beta=2, c=0.25)  # 2/4 * 2^2 * 2^2 / (1/2)
     16.0
@@ -71,8 +71,9 @@ def first_budget(
 def error_bound(curves: cx.Curves, budget: int, noise: float, window: float) -> float:
     r"""Return the bound on the error probability as printed in [Mussi24, Thm thr:ub_error_us].
 
-    It is nan unless the curves rise and are concave (Assumption 1) and `bias_condition` holds. The
-    formula is in `error_right_side`. The proof supports less: `proved_error_bound`.
+    It is nan unless the curves rise and are concave (Assumption 1) and `bias_condition` holds.
+    `error_right_side` has the formula. The proof supports only a weaker bound,
+    `proved_error_bound`.
 
     >>> late = [[n / (n + 3) for n in range(1, 401)], [0.5] * 400, [0.6] * 400]
     >>> round(error_bound(late, 400, noise=0.3, window=0.25), 6), error_bound(late, 100, 0.3, 0.25)
@@ -106,13 +107,13 @@ def applies(curves: cx.Curves, budget: int, window: float) -> bool:
 
 
 def error_right_side(gaps: ArrayLike, budget: int, noise: float, window: float) -> float:
-    r"""Return the printed right side of [Mussi24, Thm thr:ub_error_us], applying or not.
+    r"""Return the printed right side of [Mussi24, Thm thr:ub_error_us], whether it applies or not.
 
     .. math:: e_T \le (K-1) \exp\Bigl( -\frac{\varepsilon T}{8 K \sigma^2} \Delta_{(2)}(T)^2 \Bigr)
 
-    The proof supports 16 in the place of 8, as for R-SR. Where the best arm rises in a straight
-    line (`bias_condition` holds, Assumption 2 does not) the error can exceed this; it never
-    exceeds `proved_error_bound`.
+    The proof supports only 16 in place of 8, as for R-SR. If the best arm rises in a straight line
+    (so that `bias_condition` holds, but Assumption 2 does not), the error can exceed this value;
+    it never exceeds `proved_error_bound`.
 
     >>> round(error_right_side([0, 0.5], budget=400, noise=0.5, window=0.25), 12)  # exp(-100 / 16)
     0.001930454136
@@ -135,12 +136,12 @@ def proved_error_bound(curves: cx.Curves, budget: int, noise: float, window: flo
 
 
 def proved_right_side(gaps: ArrayLike, budget: int, noise: float, window: float) -> float:
-    r"""Return the error by the same proof, for the noise of both whole windows.
+    r"""Return the error bound by the paper's proof, with the noise of both windows.
 
     .. math:: e_T \le \sum_{i \ne i^*} \exp\Bigl( -\frac{h \Delta_i(T)^2}{16 \sigma^2} \Bigr),
               \qquad h = \max(1, \lfloor \varepsilon \lfloor T/K \rfloor \rfloor)
 
-    It is a bound under `bias_condition` only; see `rising_sr.proved_right_side` for the 16.
+    It is a bound only under `bias_condition`; `rising_sr.proved_right_side` explains the 16.
 
     >>> round(proved_right_side([0, 0.5], budget=400, noise=0.5, window=0.25), 9)  # exp(-50 / 16)
     0.043936934
@@ -148,7 +149,7 @@ def proved_right_side(gaps: ArrayLike, budget: int, noise: float, window: float)
     ordered, signal = _signals(gaps, budget, noise, window)
     each = budget // len(ordered)
     if each == 0:
-        return float(len(ordered) - 1)  # not one pull each
+        return float(len(ordered) - 1)  # fewer pulls than arms
     return float(np.sum(np.exp(-max(1, window_length(window, each)) / 16 * signal[1:])))
 
 

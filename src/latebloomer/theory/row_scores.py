@@ -1,11 +1,12 @@
-r"""A score as the mean of one part per validation row, which tells how sure it is on new rows.
+r"""Scores as means of one part per validation row, which show how certain they are on new rows.
 
-A score on n rows is an estimate. Its influence function gives each row a part :math:`\psi_i`.
-The mean of the parts is the score, and their spread tells how much the score would differ on
-other rows. For a mean of rows, the part is the row's own score; for the area under the ROC curve,
-it follows from DeLong's components (DeLong, DeLong and Clarke-Pearson 1988); for ratios and roots
-of means (R², RMSE, F1, balanced accuracy), from their first-order expansion (the delta method).
-Any other metric is computed without one fortieth of its rows at a time (block jackknife).
+A score on n rows is an estimate. The influence function of the metric gives each row a part
+:math:`\psi_i`. The mean of the parts is the score, and their spread shows how much the score would
+differ on other rows. For a mean of rows, the part is the row's own score; for the area under the
+ROC curve, it follows from DeLong's components (DeLong, DeLong and Clarke-Pearson 1988); for ratios
+and roots of means (R², RMSE, F1, balanced accuracy), from their first-order expansion (the delta
+method). For any other metric, parts are computed by leaving out one fortieth of the rows at a time
+(block jackknife).
 """
 
 from __future__ import annotations
@@ -23,9 +24,10 @@ from latebloomer.errors import SettingError, unknown
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
 Metric: TypeAlias = Callable[["NDArray[np.generic]", "NDArray[np.generic]"], float]
-Parts: TypeAlias = tuple[float, Floats, float]  # score, a part for each row, step
+Parts: TypeAlias = tuple[float, Floats, float]  # score, parts of the rows, step
 
-BLOCKS = 40  # of the jackknife: Student's t with 39 degrees of freedom is 3 % wider than a normal
+# Blocks of the jackknife: Student's t with 39 degrees of freedom is 3 % wider than a normal.
+BLOCKS = 40
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,12 +41,13 @@ class RowScores:
     parts : numpy.ndarray
         One number per row, whose mean is the score.
     step : float
-        Largest jump of the part of one row; 0 if parts change smoothly. Two models that agree
-        on all rows of a sample may differ on the next row, so one row is the least uncertainty.
+        Largest jump of the part of one row; 0 if parts change smoothly. Two models that agree on
+        all rows of a sample may differ on the next row, so the uncertainty is at least one row.
     rows : numpy.ndarray
-        Number of each row in the data. Models are compared where these agree.
+        Number of each row in the data. Models are compared only on the same rows.
     units : numpy.ndarray or None
-        What was drawn independently, if not rows: the group or the jackknife's block of each row.
+        The group or the jackknife's block of each row, if these were drawn independently; None if
+        rows were.
     """
 
     score: float
@@ -78,7 +81,8 @@ def row_scores(
     rows : array-like of int, optional
         Number of each row in the data. Default: 0, 1, 2, ...
     groups : array-like, optional
-        Group of each row, if rows of a group are not independent.
+        Group of each row, if the rows of a group are not independent. Default: rows are
+        independent.
 
     Returns
     -------
@@ -174,14 +178,14 @@ def _roc_auc(y: NDArray[np.generic], predicted: NDArray[np.generic]) -> Parts:
 
 
 def _midranks(values: Floats) -> Floats:
-    """Return the rank of each value among all, from 1; equal values share their mean rank."""
+    """Return the rank of each value, from 1; equal values share their mean rank."""
     _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
     last = np.cumsum(counts)
     return np.asarray((last - (counts - 1) / 2)[place], dtype=np.float64)
 
 
 def _of_greater_label(predicted: NDArray[np.generic]) -> Floats:
-    """Return the column of the greater label of two, or the only column."""
+    """Return the column of the greater of two labels, or the only column."""
     return np.asarray(predicted if predicted.ndim == 1 else predicted[:, -1], dtype=np.float64)
 
 
@@ -225,7 +229,7 @@ def _f1_mean(y: NDArray[np.generic], predicted: NDArray[np.generic], weighted: b
 def _log_loss(y: NDArray[np.generic], predicted: NDArray[np.generic]) -> Parts:
     smallest = float(np.finfo(np.float32 if predicted.dtype == np.float32 else np.float64).eps)
     chosen = _probabilities_of_truth(y, predicted)
-    return _rowwise(np.log(np.clip(chosen, smallest, 1.0 - smallest)))  # as scikit-learn does
+    return _rowwise(np.log(np.clip(chosen, smallest, 1.0 - smallest)))  # as in scikit-learn
 
 
 def _brier(y: NDArray[np.generic], predicted: NDArray[np.generic]) -> Parts:
@@ -314,7 +318,7 @@ def _jackknife(
 
 
 def blocks_of(y: NDArray[np.generic], rows: Ints) -> Ints:
-    """Return a block for each row; blocks have equal shares of each class (or range of y)."""
+    """Return the block of each row; blocks have equal shares of each class (or range of y)."""
     count = max(2, min(BLOCKS, len(y) // 2))
     order = np.lexsort((mixed(rows), np.unique(y, return_inverse=True)[1]))
     blocks = np.empty(len(y), dtype=np.int64)

@@ -1,1 +1,1 @@
-"""Runs on a GPU."""
+"""The simulation of runs on a GPU."""

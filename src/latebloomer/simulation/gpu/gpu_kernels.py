@@ -1,9 +1,9 @@
-"""Runs on the GPU: the policies' own text through numba-cuda, one thread for each run.
+"""CUDA kernels that run the policies' own code by numba-cuda, with one thread per run.
 
-If a policy looks at windows only, past rewards are drawn again instead of stored
-(`core/redrawn_past.py`) and a run lives in its thread's own memory. Other policies store prefix
-sums in the card's memory, which bounds the runs in flight. All sums are float64: in float32 they
-change pulls.
+If a policy uses only windows of rewards, past rewards are drawn again instead of stored
+(`core/redrawn_past.py`), and a run needs only the memory of its thread. For other policies, prefix
+sums are stored in the card's memory, which limits the number of runs at the same time. All sums
+are float64, because float32 would change which arms are pulled.
 """
 
 from functools import cache
@@ -29,30 +29,32 @@ from latebloomer.simulation.one_run import play, same_arm
 
 config = extra("numba", "simulations on a GPU", "gpu").config
 if not hasattr(np, "row_stack"):
-    # numba-cuda up to 0.30 reads this name when it compiles; NumPy 2.5 removed it. It was vstack.
+    # numba-cuda up to 0.30 reads this name when it compiles, but NumPy 2.5 removed it: it was an
+    # alias of vstack.
     np.row_stack = np.vstack
-# A global of this module, because numba's simulator replaces it by its own.
+# A global of this module, because numba's simulator replaces it.
 cuda = extra("numba.cuda", "simulations on a GPU", "gpu")
 
-BLOCK = 128  # threads of a block
-# Registers of a thread in kernels that store: with more of them, fewer runs are in flight to hide
-# what the card's memory takes (Foresight on an H200: 12 billion pulls/s without a limit, 19 with
-# it). Kernels that draw the past again wait for no memory; a limit only makes them spill.
+BLOCK = 128  # threads per block
+# Maximum registers per thread in kernels that store. With more registers, fewer threads run at the
+# same time to hide the latency of the card's memory (Foresight on an H200: 12 billion pulls/s
+# without a limit, 19 with it). Kernels that draw the past again do not wait for memory, so a limit
+# would only make them spill registers.
 STORING_REGISTERS = 96
-# The ziggurat's table is read at random. As a compiled-in constant it lies in constant memory,
-# where threads that read different places wait for each other: 2.6 billion pulls/s (R-UCBE on an
-# H200). From each block's shared memory it is 13 billion.
+# The ziggurat's table is read at random places. As a compiled-in constant it would be in constant
+# memory, where threads that read different places wait for each other: 2.6 billion pulls/s (R-UCBE
+# on an H200). From the shared memory of each block, the speed is 13 billion.
 TABLE = len(ZIGGURAT)
-# What a thread reads and writes at every pull is in its block's shared memory, a column for each
-# thread, so that threads at different arms do not wait for each other.
-NEAR_BYTES = 42 * 1024  # of shared memory that a block may take in addition to the table
-# Cells of an arm in addition to its past: pulls, last reward and rating. Kernels that store the
-# past also have the arm's places near, and the policy's cells.
+# The values that a thread reads and writes at every pull are in the shared memory of its block,
+# with a column per thread, so that threads at different arms do not wait for each other.
+NEAR_BYTES = 42 * 1024  # shared memory of a block, in addition to the table
+# Number of cells of an arm in addition to its past: pulls, last reward and rating. Kernels that
+# store the past also keep the arm's places and the policy's cells in shared memory.
 FEW, SMALL = 3, 5
 
 
 def threads_near(arms: int, cells: int) -> int:
-    """Return how many threads of a block fit into near memory, with that many cells per arm.
+    """Return the number of threads of a block whose cells fit into shared memory.
 
     >>> threads_near(5, 8), threads_near(8, 8), threads_near(32, 8)
     (128, 64, 0)
@@ -62,12 +64,12 @@ def threads_near(arms: int, cells: int) -> int:
 
 
 def near_redrawing(arms: int, bends: bool) -> int:
-    """Return the threads of a block that draw the past again; 0 if they do not fit."""
+    """Return the threads per block for kernels that draw the past again; 0 if none fit."""
     return threads_near(arms, FEW + redrawn_cells(bends))
 
 
 def near_storing(policy: type[Policy], arms: int) -> int:
-    """Return the threads of a block that store the past; 0 if they do not fit."""
+    """Return the threads per block for kernels that store the past; 0 if none fit."""
     return threads_near(arms, SMALL + cells_of(policy.memory)[0])
 
 
@@ -76,23 +78,23 @@ def near_storing(policy: type[Policy], arms: int) -> int:
 
 @cache
 def device_jit() -> Any:
-    """Return the compiler of what kernels call; the simulator takes no options."""
+    """Return the compiler of device functions; numba's simulator accepts no options."""
     options = {} if config.ENABLE_CUDASIM else {"forceinline": True}
     return cuda.jit(device=True, **options)
 
 
 def storing_jit() -> Any:
-    """Return the compiler of kernels that store; the simulator takes no options."""
+    """Return the compiler of kernels that store; numba's simulator accepts no options."""
     return cuda.jit if config.ENABLE_CUDASIM else cuda.jit(max_registers=STORING_REGISTERS)
 
 
 def _run_of(policy: type[Policy], bound: Bound, past: dict[Any, Any]) -> Any:
-    """Return `play` for a policy, as kernels call it."""
+    """Return the device function `play` for a policy."""
     return lower(play, device_jit(), kernels_of(policy) | DRAWN | dict(bound) | past)
 
 
 def _arm_of(bound: Bound) -> Any:
-    """Return a device function: which arm of the problem an arm of the policy is."""
+    """Return a device function that maps an arm of the policy to an arm of the problem."""
     return lower(dict(bound).get(same_arm, same_arm), device_jit())
 
 
@@ -113,10 +115,11 @@ def table_loader() -> Any:
 def redrawing_kernel(
     policy: type[Policy], bound: Bound, arms: int, bends: bool, noise: int
 ) -> tuple[Any, int]:
-    """Return a CUDA kernel that simulates runs without a stored past, and its block's threads.
+    """Return a CUDA kernel that simulates runs without a stored past, and its threads per block.
 
-    The kind of noise is compiled in: what other kinds would do takes registers, though it never
-    runs (R-UCBE on an H200: 20.3 billion pulls/s, 21.9 with it). Kernels that store lose by it.
+    The kind of noise is compiled in. Otherwise the code of other kinds would need registers,
+    although it never runs (R-UCBE on an H200: 20.3 billion pulls/s, 21.9 with the kind compiled
+    in). Kernels that store become slower by it.
     """
     run_of = _run_of(policy, bound, past_kernels(policy, bends))
     load, arm_of = table_loader(), _arm_of(bound)
@@ -161,7 +164,7 @@ def redrawing_kernel(
 
 @cache
 def storing_kernel(policy: type[Policy], bound: Bound, arms: int, cells: int) -> tuple[Any, int]:
-    """Return a CUDA kernel that stores prefix sums in the card's memory, and its threads."""
+    """Return a CUDA kernel that stores prefix sums on the card, and its threads per block."""
     many_runs, load = _many_runs(policy, bound), table_loader()
     work, threads = 2 * arms + FAN, near_storing(policy, arms)
     of_arm, of_run = cells_of(policy.memory)
@@ -201,7 +204,7 @@ def storing_kernel(policy: type[Policy], bound: Bound, arms: int, cells: int) ->
 
 @cache
 def far_kernel(policy: type[Policy], bound: Bound, cells: int) -> tuple[Any, int]:
-    """Return the same if there are too many arms, so that all of a run is in the card's memory."""
+    """Return a CUDA kernel for many arms, with all data of a run in the card's memory."""
     many_runs, load = _many_runs(policy, bound), table_loader()
 
     @storing_jit()
@@ -232,7 +235,7 @@ def far_kernel(policy: type[Policy], bound: Bound, cells: int) -> tuple[Any, int
 
 
 def _many_runs(policy: type[Policy], bound: Bound) -> Any:
-    """Return a device function that simulates every `threads`-th run in one ledger."""
+    """Return a device function that simulates every `threads`-th run in the same ledger."""
     run_of, arm_of = _run_of(policy, bound, {}), _arm_of(bound)
 
     @device_jit()

@@ -1,4 +1,4 @@
-"""One policy ready to run on the GPU: what is checked, copied to the card and launched there."""
+"""Players on the GPU: they check a policy, copy its data to the card and launch its kernel."""
 
 from functools import partial
 from typing import Any
@@ -25,7 +25,7 @@ from latebloomer.simulation.gpu.redrawn_history import draw_on_gpu, gpu_source_o
 from latebloomer.simulation.one_run import order_of
 from latebloomer.simulation.players import Player
 
-SHARE = 0.6  # of the card's free memory that stored prefix sums may take
+SHARE = 0.6  # share of the card's free memory for stored prefix sums
 ADVICE = "set a smaller budget or horizon, give fewer arms, or use target='cpu'"
 
 
@@ -52,19 +52,19 @@ def gpu_player(experiment: Experiment, policy: Policy) -> Player:
         device = redrawing_kernel(type(policy), bound, arms, bends, kind)
         return _launcher(device, game, source, lambda runs: (host.window, runs))
     near, longest = near_storing(type(policy), arms) > 0, experiment.most_pulls(policy)
-    cells = arms if policy.treats_arms_in_order else 1  # of the order of arms
+    cells = arms if policy.treats_arms_in_order else 1  # cells for the order of arms
     make = partial(storing_kernel, arms=arms) if near else far_kernel
     device = make(type(policy), bound, cells=cells)
     return _launcher(device, game, source, lambda runs: _ledgers(policy, arms, longest, runs))
 
 
 def _need_card(needed: int, what: str, advice: str = ADVICE) -> None:
-    """Raise a `ChunkError` unless the card has that many bytes."""
+    """Raise a `ChunkError` unless the card has `needed` free bytes."""
     need_memory(needed, what, advice, FreeMemory(_free_memory(), "on the GPU"))
 
 
 def _launcher(device: tuple[Any, int], game: Any, source: Any, memory_for: Any) -> Player:
-    """Return a player of a kernel; `memory_for` returns its memory and threads for some runs."""
+    """Return a player for a kernel; `memory_for` returns memory and threads for some runs."""
     kernel, block = device
 
     def play(first: int, recommended: Any, pulls: Any) -> None:
@@ -83,8 +83,8 @@ def _launcher(device: tuple[Any, int], game: Any, source: Any, memory_for: Any) 
 def _ledgers(policy: Policy, arms: int, longest: int, runs: int) -> tuple[Ledger, int]:
     """Return ledgers for as many threads as fit on the card, and their number.
 
-    The thread is the last index: threads that are at the same pull of the same arm, as those of
-    policies with phases are, then read and write one line of memory together.
+    The thread is the last index. So threads that are at the same pull of the same arm, as in
+    policies with phases, read and write adjacent memory together.
     """
     each, free = ledger_bytes(policy, arms, longest), int(SHARE * _free_memory())
     what = f"one run over {arms} arms, each of which may be pulled {longest} times,"
@@ -103,7 +103,7 @@ def _free_memory() -> int:
 
 
 def to_device(value: Any) -> Any:
-    """Return the same named tuple with its arrays on the card."""
+    """Return a copy of a named tuple with its arrays on the card."""
     if isinstance(value, np.ndarray):
         return cuda.to_device(np.ascontiguousarray(value))
     if isinstance(value, tuple):
