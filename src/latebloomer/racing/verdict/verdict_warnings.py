@@ -127,7 +127,7 @@ def _falling(verdict: Verdict) -> list[str]:
 
 
 def _better_rival(verdict: Verdict, race: RaceState) -> list[str]:
-    """Return a warning if another learner's late mean is higher by more than 4 standard errors."""
+    """Return a warning if another learner's recent mean is higher by over 4 standard errors."""
     best, other = verdict[verdict.name], highest(verdict)
     curves = [verdict.history.by_arm[one.arm] for one in (best, other)]
     repeats = {best.arm, other.arm} & race.session.repeats_scores
@@ -140,8 +140,8 @@ def _better_rival(verdict: Verdict, race: RaceState) -> list[str]:
         return []
     many = "over 1000" if gap > 1000 * error else f"{gap / error:.0f}"
     return [
-        f"{quoted(other.name)} was ahead of {quoted(best.name)} by {gap:.3g}, {many} standard "
-        "errors, when it was last trained: in recorded races such a learner was truly better "
-        "about half of the time. "
+        f"{quoted(other.name)} was ahead of {quoted(best.name)} by {gap:.3g} in its recent mean "
+        f"score, {many} standard errors of that difference, when it was last trained: in recorded "
+        "races such a learner was truly better about half of the time. "
         f"verdict.load({other.name!r}) returns it"
     ]
