@@ -262,6 +262,23 @@ def test_an_arm_that_repeats_its_rewards_changes_no_forecast_of_others(stairs):
     assert seen == forecasts(2.0 + 0 * n)
 
 
+def test_an_arm_that_repeats_its_rewards_gets_no_forecast_and_counts_in_no_sum():
+    """Trust is the same as without it, also where noise is subtracted once for each arm."""
+    n, noise = np.arange(1, 201), 0.01 * np.random.default_rng(0).standard_normal((3, 200))
+    rewards = [*([n / (n + 40), 0.6 * n / (n + 8), 0.7 * n / (n + 20)] + noise)]
+    stairs = 0.3 + 0.1 * ((n + 9) // 10)
+
+    def at_50(arms, budget, repeats=()):
+        session = Session(Foresight(1.0), len(arms), budget, horizon=120, repeats_scores=repeats)
+        play(session, arms, pulls=50 * len(arms))  # the first decision is at 50 pulls of each
+        return [session.explain(arm).forecast for arm in range(len(arms))]
+
+    alone, beside = at_50(rewards, 200), at_50([*rewards, stairs], 320, repeats=[3])
+    assert 0.7 < alone[0].trust < 0.9
+    assert [one.trust for one in beside[:3]] == [one.trust for one in alone]
+    assert beside[3].score == beside[3].level  # it gains nothing
+
+
 def test_where_nothing_is_believed_that_is_said(rng):
     n = np.arange(1, 201)
     peak = 1.0 - np.abs(n - 33) / 100  # decisions are at 50 and 75 pulls

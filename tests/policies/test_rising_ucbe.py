@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from latebloomer import RisingUCBE
+from latebloomer.session.session import Session
 from tests.helpers.played_policies import asked, play
 
 
@@ -14,8 +15,8 @@ def mean_bound(x, horizon, noise, a):
     return np.mean(window) + noise * (horizon - n + h - 1) * np.sqrt(a / h**3)
 
 
-def by_definition(X, budget, a, recommend):
-    """Arms asked for and the arm kept, with noise from second differences of all arms.
+def by_definition(X, budget, a, recommend, repeats=frozenset()):
+    """Arms asked for and the arm kept, with noise from second differences of all other arms.
 
     A bound is made when its arm is pulled, and all are made again when the pulls have doubled.
     """
@@ -23,7 +24,8 @@ def by_definition(X, budget, a, recommend):
     had, squares, renew = [4] * arms, [], 1
     for t, arm in enumerate(path, 1):
         n = path[:t].count(arm)
-        squares += [np.diff(X[arm][n - 3 : n], 2)[0] ** 2] if n >= 3 else []
+        if n >= 3 and arm not in repeats:
+            squares.append(np.diff(X[arm][n - 3 : n], 2)[0] ** 2)
         renew = 2 * t if t >= renew else renew
 
     def bound(arm, weight=1.0):
@@ -35,7 +37,8 @@ def by_definition(X, budget, a, recommend):
         arm = int(np.argmax(bounds))
         path.append(arm)
         had[arm] += 1
-        squares.append(np.diff(X[arm][had[arm] - 3 : had[arm]], 2)[0] ** 2)
+        if arm not in repeats:
+            squares.append(np.diff(X[arm][had[arm] - 3 : had[arm]], 2)[0] ** 2)
         bounds[arm] = bound(arm)
         if len(path) >= renew:
             renew = 2 * len(path)
@@ -65,3 +68,14 @@ def test_bounds_follow_the_noise_as_it_is_estimated(recommend, trend):
         kept.add(arm == by_definition(X.tolist(), 300, EXPLORATION, "estimate")[1])
     if recommend == "bound":
         assert kept == {True, False}  # the two rules differ here
+
+
+def test_an_arm_that_repeats_its_rewards_says_nothing_about_the_noise(rng):
+    """Between its steps it has none, and bounds would trust the others' rewards too much."""
+    X = rng.uniform(0.3, 1, (4, 1)) * (1 - np.exp(-np.arange(1, 301) / 30))
+    X += 0.02 * rng.standard_normal((4, 300))
+    X[3] = np.repeat(X[3, ::10], 10)
+    session = play(Session(RisingUCBE(EXPLORATION), 4, 300, repeats_scores=[3]), X)
+    path, arm = by_definition(X.tolist(), 300, EXPLORATION, "estimate", repeats={3})
+    assert asked(session) == path != by_definition(X.tolist(), 300, EXPLORATION, "estimate")[0]
+    assert session.recommend().arm == arm
