@@ -265,7 +265,8 @@ def test_an_arm_that_repeats_its_rewards_changes_no_forecast_of_others(stairs):
 def test_an_arm_that_repeats_its_rewards_gets_no_forecast_and_counts_in_no_sum():
     """Trust is the same as without it, also where noise is subtracted once for each arm."""
     n, noise = np.arange(1, 201), 0.01 * np.random.default_rng(0).standard_normal((3, 200))
-    rewards = [*([n / (n + 40), 0.6 * n / (n + 8), 0.7 * n / (n + 20)] + noise)]
+    curves = [n / (n + 40), 0.6 * n / (n + 8), 0.7 * n / (n + 20)]
+    rewards = [curve + own for curve, own in zip(curves, noise, strict=True)]
     stairs = 0.3 + 0.1 * ((n + 9) // 10)
 
     def at_50(arms, budget, repeats=()):
