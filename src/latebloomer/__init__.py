@@ -102,13 +102,13 @@ _HOMES = {
 def __getattr__(name: str) -> Any:
     from latebloomer.policies.registry import POLICIES  # module and class of each
 
-    homes = {one: module for module, names in _HOMES.items() for one in names.split()}
+    homes = {public: module for module, names in _HOMES.items() for public in names.split()}
     for module, _, policy in (home.rpartition(".") for home in POLICIES.values()):
         homes[policy] = f"policies.{module}"
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    globals()[name] = found = getattr(import_module(f"latebloomer.{homes[name]}"), name)
-    return found
+    globals()[name] = value = getattr(import_module(f"latebloomer.{homes[name]}"), name)
+    return value
 
 
 def __dir__() -> list[str]:

@@ -279,14 +279,14 @@ def names_arguments(
         known = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
 
         @wraps(function)
-        def checked(*given: Parameters.args, **named: Parameters.kwargs) -> Result:
+        def checked(*arguments: Parameters.args, **named: Parameters.kwargs) -> Result:
             for name in named:
                 if name not in known:
                     near = [instead[name]] if name in instead else []
                     near = near or difflib.get_close_matches(name, known, n=1)
                     hint = f"; did you mean {near[0]!r}?" if near else f". All: {', '.join(known)}"
                     raise TypeError(f"{function.__name__}() has no argument {name!r}{hint}")
-            return function(*given, **named)
+            return function(*arguments, **named)
 
         return checked
 

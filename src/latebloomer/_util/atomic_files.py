@@ -28,19 +28,19 @@ def write_file(path: File, data: bytes | str) -> Path:
 
     The old file's permissions are kept, and a link leads where it led. Text is UTF-8.
     """
-    given = Path(path)
+    target = Path(path)
     content = data if isinstance(data, bytes) else data.encode("utf-8", "backslashreplace")
-    with _explained(given):
-        if _is_stream(given):
-            given.write_bytes(content)
-            return given
-        with _draft(given) as draft:
+    with _explained(target):
+        if _is_stream(target):
+            target.write_bytes(content)
+            return target
+        with _draft(target) as draft:
             draft.write(content)
             draft.flush()
             os.fsync(draft.fileno())
             draft.close()
-            os.replace(draft.name, os.path.realpath(given))
-    return given
+            os.replace(draft.name, os.path.realpath(target))
+    return target
 
 
 def write_csv(path: File, lines: Iterable[Iterable[Any]]) -> Path:
@@ -62,17 +62,17 @@ def make_folder(path: File) -> Path:
 
 def need_writable(path: File) -> None:
     """Raise an `OutputError` unless a file can be written there; what is there is unchanged."""
-    given = Path(path)
-    with _explained(given):
-        if not _is_stream(given):
-            with _draft(given):
+    target = Path(path)
+    with _explained(target):
+        if not _is_stream(target):
+            with _draft(target):
                 pass
 
 
 def need_folder(path: File) -> None:
     """Raise an `OutputError` unless files can be written in that folder, or it can be made."""
-    given = Path(path).absolute()
-    nearest = next(folder for folder in (given, *given.parents) if os.path.exists(folder))
+    target = Path(path).absolute()
+    nearest = next(folder for folder in (target, *target.parents) if os.path.exists(folder))
     with _explained(Path(path), folder=True), _draft(nearest / os.urandom(6).hex()):
         pass
 
@@ -145,20 +145,20 @@ def _explained(path: Path, folder: bool = False) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        said = f"Cannot make or write in the folder {path} ({error.strerror}). Give another."
-        failed = OutputError(said if folder else f"Cannot write {path}{_reason(path, error)}")
+        problem = f"Cannot make or write in the folder {path} ({error.strerror}). Give another."
+        failed = OutputError(problem if folder else f"Cannot write {path}{_reason(path, error)}")
         failed.errno = error.errno
         raise failed from error
 
 
 def _reason(path: Path, error: OSError) -> str:
-    said = f" ({error.strerror or error})."
+    problem = f" ({error.strerror or error})."
     if os.path.isdir(path):
         return ", because it is a folder. Give the name of a file."
     if not os.path.isdir(path.parent):
         return f", because there is no folder {path.parent}. Make it, or give another path."
     if error.errno in FORBIDDEN:
-        return f"{said} Give a path that you may write to, or change its permissions."
+        return f"{problem} Give a path that you may write to, or change its permissions."
     full = "Make room, or give a path on another disk."
     advice = full if error.errno in FULL else "Give another path."
-    return f"{said} Existing files are unchanged. {advice}"
+    return f"{problem} Existing files are unchanged. {advice}"

@@ -44,9 +44,9 @@ def fitted(columns: Sequence[Column], width: int | None = None, whole: int = NAM
     if width is not None and _total([names, *others]) > width:
         others = [_in_short(column) for column in others]
         while _room(others, width) < min(whole, names.width) and any(
-            one.left_out for one in others
+            other.left_out for other in others
         ):
-            others.remove(max(others, key=lambda one: one.left_out))
+            others.remove(max(others, key=lambda other: other.left_out))
         room = max(LEAST, _room(others, width))
         names = replace(names, cells=[_cut(name, room) for name in names.cells])
     kept = [names, *others]

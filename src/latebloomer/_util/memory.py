@@ -51,8 +51,8 @@ def free_memory() -> FreeMemory:
 def _of_the_machine() -> Iterator[FreeMemory]:
     try:
         lines = MEMINFO.read_text().splitlines()
-        found = dict(line.split(":", 1) for line in lines)
-        kilobytes = int(found["MemAvailable"].split()[0])
+        sizes = dict(line.split(":", 1) for line in lines)
+        kilobytes = int(sizes["MemAvailable"].split()[0])
         yield FreeMemory(1024 * kilobytes, "MemAvailable, /proc/meminfo")
     except (OSError, KeyError, ValueError):  # not Linux: all there is, in use or not
         names = getattr(os, "sysconf_names", {})

@@ -129,22 +129,22 @@ def bench(
             raise
     lines: list[Line] = []
     if timed:
-        found = by_set(timed, costs_in_seconds)
-        lines += lines_of(found, [*ways], budgets or TIMED_BUDGETS, baseline, SECONDS)
+        results = by_set(timed, costs_in_seconds)
+        lines += lines_of(results, [*ways], budgets or TIMED_BUDGETS, baseline, SECONDS)
     if by_pulls:
-        found = by_set(by_pulls, costs)
-        lines += lines_of(found, [*players], budgets or BUDGETS, baseline, PULLS)
+        results = by_set(by_pulls, costs)
+        lines += lines_of(results, [*players], budgets or BUDGETS, baseline, PULLS)
     notes = [f"{curves.name}: {curves.note}" for curves in problems if curves.note]
     seconds, drawn = time.perf_counter() - start, report.what_is_drawn(problems, draws)
     return BenchReport(lines, skipped, baseline, seconds, drawn, notes)
 
 
-def _players(given: Sequence[str | Policy], baseline: str) -> dict[str, Player]:
+def _players(policies: Sequence[str | Policy], baseline: str) -> dict[str, Player]:
     """Return the policies by label; the baseline is always one of them."""
     players: dict[str, Player] = {}
-    for policy in (*(EVERY if [*given] == [ALL_POLICIES] else given), baseline):
-        made = default_or_named(policy)
-        players[str(policy) if is_auto(policy) else label_of(made)] = made
+    for policy in (*(EVERY if [*policies] == [ALL_POLICIES] else policies), baseline):
+        player = default_or_named(policy)
+        players[str(policy) if is_auto(policy) else label_of(player)] = player
     return players
 
 

@@ -88,8 +88,8 @@ COMPARED = Cost._fields[:5]  # the measures with a difference
 def by_set(problems: Sequence[Curves], costs: Sequence[Floats]) -> Costs:
     """Return the costs of problems, set by set."""
     rows: dict[str, list[Floats]] = {}
-    for curves, found in zip(problems, costs, strict=True):
-        rows.setdefault(curves.group, []).append(found)
+    for curves, table in zip(problems, costs, strict=True):
+        rows.setdefault(curves.group, []).append(table)
     return {group: np.stack(part) for group, part in rows.items()}
 
 

@@ -56,13 +56,13 @@ def play(
         nothing = np.zeros(draws, np.int64)
         return Played(picks, nothing, nothing, whole)
     rng = np.random.default_rng([seed, whole, arms])
-    found = np.zeros((3, draws), np.int64)
+    results = np.zeros((3, draws), np.int64)
     for draw in range(draws):
         subset = np.sort(rng.choice(whole, arms, replace=False))
         table = tables[draw % len(tables)][None, subset]
         alone = _run(policy, table, budget, 1, seed + draw)
-        found[:, draw] = subset[alone.picks[0]], alone.trained[0], alone.spent[0]
-    picks, trained, spent = found
+        results[:, draw] = subset[alone.picks[0]], alone.trained[0], alone.spent[0]
+    picks, trained, spent = results
     return Played(picks, trained, spent, whole - arms)
 
 
@@ -109,7 +109,7 @@ def play_problem(
     runs, every = curves.runs_shown(draws, seed), np.arange(draws)
     ends = np.empty((draws, curves.arms))  # of the drawn rewards, in the set's order
     ends[every[:, None], order] = tables[:, :, -curves.last :].mean(axis=2)
-    found = np.empty((len(policies), len(budgets), len(Cost._fields)))
+    costs = np.empty((len(policies), len(budgets), len(Cost._fields)))
     for row, (label, player) in enumerate(policies.items()):
         for column, trainings in enumerate(budgets):
             budget = curves.pulls_of(trainings)
@@ -124,8 +124,8 @@ def play_problem(
                 )
                 for k, spent in enumerate(played.spent)
             ]
-            found[row, column] = np.mean(draw_by_draw, axis=0)
-    return found
+            costs[row, column] = np.mean(draw_by_draw, axis=0)
+    return costs
 
 
 def play_all(
@@ -140,9 +140,9 @@ def play_all(
     """Return `play_problem` of each problem."""
 
     def play_one(curves: Curves) -> Floats:
-        found = play_problem(curves, policies, budgets, draws, seed)
+        played = play_problem(curves, policies, budgets, draws, seed)
         advance(1)
-        return found
+        return played
 
     with ThreadPoolExecutor(threads) as pool:
         return list(pool.map(play_one, problems))  # an error cancels those that wait

@@ -275,20 +275,20 @@ def read_sets(
     CurveError
         No set could be read.
     """
-    found: list[Curves] = []
+    collected: list[Curves] = []
     skipped: dict[str, list[str]] = {}  # by reason
     for group, make in [maker for name in names for maker in _makers(name, arms)]:
         try:
             problems, why = list(make()), "it has fewer arms"
         except CurveError as error:
             problems, why = [], str(error)
-        found += problems
+        collected += problems
         if not problems:
             skipped.setdefault(why, []).append(group)
     reasons = [Skipped(", ".join(groups), why) for why, groups in skipped.items()]
-    if not found:
+    if not collected:
         raise CurveError("; ".join(f"{what}: {why}" for what, why in reasons))
-    return found, reasons
+    return collected, reasons
 
 
 def _makers(name: str, arms: Sequence[int]) -> list[tuple[str, MakeSet]]:

@@ -57,32 +57,32 @@ def read_folder(folder: Path, sigma: float | None = None) -> tuple[list[Curves],
     """
     if not folder.is_dir():
         raise CurveError(f"{folder}: there is no such folder")
-    found: list[Curves] = []
+    problems: list[Curves] = []
     skipped: list[Skipped] = []
     for name, paths in files_by_problem(folder).items():
         try:
-            found.append(_problem(folder, name, paths, sigma))
+            problems.append(_problem(folder, name, paths, sigma))
         except LatebloomerError as error:
             why = str(error).removeprefix(str(paths[0])).lstrip(": ")
             skipped.append(Skipped(str(name.relative_to(folder)), why))
-    if not found:
+    if not problems:
         shown = [f"{what}: {why}" for what, why in skipped[:5]] or ["it is empty"]
         shown += [f"and {len(skipped) - 5} more"] if len(skipped) > 5 else []
         raise CurveError(f"{folder}: no curves in it that can be used: {'; '.join(shown)}")
-    return found, skipped
+    return problems, skipped
 
 
 def files_by_problem(folder: Path) -> dict[Path, list[Path]]:
     """Return the files of each problem; files of its runs, in their order, under one name."""
-    found: dict[Path, list[tuple[int, Path]]] = {}
+    runs_by_name: dict[Path, list[tuple[int, Path]]] = {}
     for path in sorted(folder.rglob("*")):
         inside = path.relative_to(folder)
         of_journal = any(part.endswith(CHECKPOINTS) for part in inside.parts[:-1])
         if path.is_file() and not path.name.endswith(COMPANIONS) and not of_journal:
             run = RUN.fullmatch(path.stem) if path.suffix in READERS else None
             name = path.with_name(run[1] + path.suffix) if run else path
-            found.setdefault(name, []).append((int(run[2]) if run else 0, path))
-    return {name: [path for _, path in sorted(runs)] for name, runs in found.items()}
+            runs_by_name.setdefault(name, []).append((int(run[2]) if run else 0, path))
+    return {name: [path for _, path in sorted(runs)] for name, runs in runs_by_name.items()}
 
 
 def _problem(folder: Path, name: Path, paths: list[Path], sigma: float | None) -> Curves:
@@ -103,7 +103,7 @@ def _runs(paths: list[Path]) -> tuple[Floats, str]:
     try:
         if path.suffix not in READERS:
             return read_journal(path)
-        first, *others = runs = [run for one in paths for run in load_runs(one)]
+        first, *others = runs = [run for file in paths for run in load_runs(file)]
     except (OSError, UnicodeDecodeError, ArithmeticError) as error:
         raise CurveError(f"{path}: cannot be read ({error})") from error
     for run in others:

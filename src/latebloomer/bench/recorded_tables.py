@@ -79,13 +79,13 @@ def read_collection(name: str, file: Path = FILE) -> Collection:
 
 def packed_collection(name: str, arrays: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arrays that the file holds of a collection, from scores and seconds as floats."""
-    made = {f"{name}|{what}": np.array(arrays[what]) for what in ("problems", "learners")}
+    content = {f"{name}|{what}": np.array(arrays[what]) for what in ("problems", "learners")}
     for what in SCORES:
-        made[f"{name}|{what}"] = packed(np.rint(np.asarray(arrays[what], float) * SCORE_STEPS))
+        content[f"{name}|{what}"] = packed(np.rint(np.asarray(arrays[what], float) * SCORE_STEPS))
     for what in SECONDS:
         times = np.maximum(np.asarray(arrays[what], float), SHORTEST) / SHORTEST
-        made[f"{name}|{what}"] = packed(np.rint(TIME_STEPS * np.log2(times)))
-    return made
+        content[f"{name}|{what}"] = packed(np.rint(TIME_STEPS * np.log2(times)))
+    return content
 
 
 def packed(numbers: Any) -> Any:

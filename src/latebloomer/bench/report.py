@@ -67,7 +67,7 @@ def markdown(
         shown[SHOWN_SKIPS:] = [f"and {len(skipped) - SHOWN_SKIPS} more"]
     for title, listed in (("Notes", notes), (f"Skipped: {len(skipped)}", shown)):
         if listed:
-            parts += [f"## {title}", "\n".join(f"- {one}" for one in listed)]
+            parts += [f"## {title}", "\n".join(f"- {entry}" for entry in listed)]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
@@ -115,12 +115,12 @@ def ranked(lines: Sequence[Line], group: str) -> list[Line]:
 def losses_in_seconds(lines: Sequence[Line]) -> str:
     """Return the table of regret in the end and as returned, set by set."""
     groups = [group for group in dict.fromkeys(line.group for line in lines) if group != ALL]
-    found = {(line.policy, line.group): line for line in lines if line.budget == ALL}
+    by_cell = {(line.policy, line.group): line for line in lines if line.budget == ALL}
     top = sorted(ranked(lines, lines[-1].group), key=lambda line: line.regret)
     heads = [f"{group}: {what}" for group in groups for what in ("in the end", "as returned")]
     rows = [["policy", *heads]]
     for policy in (line.policy for line in top):
-        own = [found[policy, group] for group in groups]
+        own = [by_cell[policy, group] for group in groups]
         cells = [decimals(value) for line in own for value in (line.regret, line.returned)]
         rows.append([policy, *cells])
     return table(rows)
@@ -142,20 +142,20 @@ def over_all(lines: Sequence[Line], baseline: str) -> str:
 
 def losses_by(what: str, lines: Sequence[Line], order: Sequence[str]) -> list[list[str]]:
     """Return rows of rank losses with a column for each `group` or `budget`, the header first."""
-    found = {(line.policy, getattr(line, what)): decimals(line.rank_loss) for line in lines}
-    columns = list(dict.fromkeys(column for _, column in found))
-    rows = [[policy, *(found[policy, column] for column in columns)] for policy in order]
+    cells = {(line.policy, getattr(line, what)): decimals(line.rank_loss) for line in lines}
+    columns = list(dict.fromkeys(column for _, column in cells))
+    rows = [[policy, *(cells[policy, column] for column in columns)] for policy in order]
     return [["policy", *columns], *rows]
 
 
 def other_measures(lines: Sequence[Line], group: str, order: Sequence[str], baseline: str) -> str:
     """Return the table of all measures on one set."""
-    found = {line.policy: line for line in ranked(lines, group)}
+    by_policy = {line.policy: line for line in ranked(lines, group)}
     shown = {"rank loss": "rank_loss", "own run": "own_loss", "regret": "regret",
              "as returned": "returned", "error": "error"}  # fmt: skip
     rows = []
     for policy in order:
-        line, row = found[policy], [policy]
+        line, row = by_policy[policy], [policy]
         for what in shown.values():
             row += [decimals(getattr(line, what)), difference(line, policy == baseline, what)]
         rows.append([*row, f"{line.spent:.0%}", f"{line.left_out:.0%}"])

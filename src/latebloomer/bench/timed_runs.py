@@ -29,9 +29,9 @@ def race_in_seconds(
     A learner has finished where its score is nan.
     """
     arms, horizon = scores.shape
-    made = default_or_named(policy)
-    settings = Settings(made, None, limit, horizon, auto=is_auto(policy), **others)
-    state = RaceState(Created("bench", settings.as_dict(), tuple(map(str, range(arms)))), made)
+    chosen = default_or_named(policy)
+    settings = Settings(chosen, None, limit, horizon, auto=is_auto(policy), **others)
+    state = RaceState(Created("bench", settings.as_dict(), tuple(map(str, range(arms)))), chosen)
     session, clock = state.session, RaceClock(state, now=lambda: state.elapsed)
     while not session.over:
         arm = session.ask()
@@ -56,7 +56,7 @@ def race_problem(
     draws = min(draws, curves.run_count)
     runs, tables = curves.runs_shown(draws, seed), curves.tables(draws, seed)
     rng = np.random.default_rng([seed, curves.arms, curves.length])
-    found = np.empty((draws, len(ways), len(budgets), len(Cost._fields)))
+    costs = np.empty((draws, len(ways), len(budgets), len(Cost._fields)))
     for draw, run in enumerate(runs.tolist()):
         order = rng.permutation(curves.arms)
         seconds = curves.seconds[:, run % curves.seconds.shape[1]]
@@ -70,10 +70,10 @@ def race_problem(
                 state = race_in_seconds(tables[draw][order], seconds[order], limit, **settings)
                 best = state.session.best_arm
                 trained, spent = state.session.pulls_of(best), state.elapsed / limit
-                found[draw, row, column] = cost(
+                costs[draw, row, column] = cost(
                     curves, run, ends, int(order[best]), trained, spent, 0.0
                 )
-    return found.mean(axis=0)
+    return costs.mean(axis=0)
 
 
 def race_all(

@@ -50,7 +50,10 @@ class CommandWithPanels(TyperCommand):
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         """Return the arguments as they are declared; typer puts more brackets around them."""
-        return ["[OPTIONS]", *(one.metavar for one in self.get_params(ctx) if one.metavar)]
+        return [
+            "[OPTIONS]",
+            *(parameter.metavar for parameter in self.get_params(ctx) if parameter.metavar),
+        ]
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write a section for the arguments, for each panel, and for the other options."""
@@ -118,10 +121,10 @@ def with_options(text: str, command: Callable[..., None], quoted: Sequence[str] 
     '--seed 1: net raised KeyError: seed=None.'
     """
     for part in quoted:
-        before, found, after = text.partition(part)
-        if found:
+        before, separator, after = text.partition(part)
+        if separator:
             sides = (with_options(side, command, quoted) for side in (before, after))
-            return found.join(sides)
+            return separator.join(sides)
     on_ray = r"(resume\('[^']*', learners), runner=RayRunner\(([^()]*)\)\)"
     text = re.sub(on_ray, lambda m: f"{m[1]}, --runner ray {_ray_options(m[2])})", text)
     call = r"resume\('([^']*)', learners(?:,( \w+=\.\.\.| --runner ray [^)]*))?\)"

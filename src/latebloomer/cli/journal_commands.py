@@ -42,10 +42,10 @@ def races(
     from latebloomer.racing.journal.races_folder import clean, list_races
 
     cleaned = list(clean(folder)) if clean_up else []
-    found = list_races(folder)
+    all_races = list_races(folder)
     if json:
-        listed = {"races": [vars(race) for race in found]}
-        removed = {"cleaned": [vars(one) for one in cleaned]} if clean_up else {}
+        listed = {"races": [vars(race) for race in all_races]}
+        removed = {"cleaned": [vars(removal) for removal in cleaned]} if clean_up else {}
         say(jsons.dumps(listed | removed))
         return
     if cleaned:
@@ -54,12 +54,12 @@ def races(
         say(f"Removed {which}, in {len(cleaned)} finished races: {decimal(freed)}.")
     elif clean_up:
         say("Nothing to remove: no finished race has checkpoints of learners that lost.")
-    say(_table(found) if found else f"No races in {folder}.")
+    say(_table(all_races) if all_races else f"No races in {folder}.")
 
 
-def _table(found: list[ListedRace]) -> str:
+def _table(races: list[ListedRace]) -> str:
     """Return the races, one a line; a terminal that is too narrow shows fewer columns."""
-    *cells, verdicts = zip(*map(_row, found), strict=True)
+    *cells, verdicts = zip(*map(_row, races), strict=True)
     columns = [
         Column(head, own, right=head in NUMBERS, left_out=LEFT_OUT.get(head, 0))
         for head, own in zip(HEAD, cells, strict=False)
@@ -93,18 +93,18 @@ def report(journal: o.LatestJournal = None, out: o.ReportFile = None) -> None:
     from latebloomer.racing.api import read_verdict
     from latebloomer.racing.journal.races_folder import journal_at
 
-    found = journal_at(journal)
-    file = out or found.with_suffix(".html")
+    path = journal_at(journal)
+    file = out or path.with_suffix(".html")
     with naming("--out") if out else nullcontext():
         try:
-            read_verdict(found).report(file)
+            read_verdict(path).report(file)
         except AllFailed:
             from latebloomer.page.race_html import race_html
             from latebloomer.watch.followed_race import FollowedRace
 
-            followed = FollowedRace(found)
+            followed = FollowedRace(path)
             followed.update()
-            need_different({"the journal": found, "the file to write": file})
+            need_different({"the journal": path, "the file to write": file})
             write_file(file, race_html(followed.page()))
     say(f"wrote {file}")
 
@@ -137,13 +137,13 @@ def repair(journal: o.DamagedJournal, out: o.RepairedFile = None) -> None:
     from latebloomer.racing.journal.recovery import repair as copy_intact
 
     new = out or journal.with_name(f"{journal.stem}.repaired{journal.suffix}")
-    found = copy_intact(journal, new)
-    if not found.cause:
-        intact = f"all its {found.pulls} pulls are intact. Nothing was written."
+    copy = copy_intact(journal, new)
+    if not copy.cause:
+        intact = f"all its {copy.pulls} pulls are intact. Nothing was written."
         say(f"{journal} is not damaged: {intact}")
         return
-    say(f"{journal} is damaged after event {found.events} ({found.cause}).")
-    say(f"Wrote {new} with {found.pulls} pulls; {journal} is unchanged.")
+    say(f"{journal} is damaged after event {copy.events} ({copy.cause}).")
+    say(f"Wrote {new} with {copy.pulls} pulls; {journal} is unchanged.")
     states, theirs = Path(f"{journal}.checkpoints"), f"{new}.checkpoints"
     if states.is_dir():
         say(f"To use its checkpoints, first: {shlex.join(['mv', str(states), theirs])}")

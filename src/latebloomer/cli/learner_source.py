@@ -60,13 +60,13 @@ def source_of(
     if score is None:
         raise SettingError("--run needs --score, the name of the score in what programs print.")
     learners = {}
-    for one in run:
-        name, found, command = one.partition("=")
-        if not (found and name.strip() and command.strip()) or name in learners:
+    for text in run:
+        name, separator, command = text.partition("=")
+        if not (separator and name.strip() and command.strip()) or name in learners:
             wrong = "has a name that is used before" if name in learners else "has no name"
-            raise SettingError(f"--run {one!r} {wrong}: give NAME='COMMAND'.")
+            raise SettingError(f"--run {text!r} {wrong}: give NAME='COMMAND'.")
         learners[name] = Command(command, score, step=step)
-    options = [word for one in run for word in ("--run", one)]
+    options = [word for text in run for word in ("--run", text)]
     steps = [] if step is None else ["--step", step]
     return Source((*options, "--score", score, *steps), learners)
 
@@ -85,17 +85,21 @@ def learners_at(where: str, need_models: bool = False) -> Mapping[str, Any]:
     if not (source and name):
         raise LearnerError(f"{where!r} must be module:name or path/to/file.py:name.")
     module = _module(where, source)
-    given = _run(where, lambda: getattr(module, name, NOTHING))
-    if given is NOTHING:
+    named = _run(where, lambda: getattr(module, name, NOTHING))
+    if named is NOTHING:
         near = difflib.get_close_matches(name, dir(module), n=1)
         cure = f"Did you mean {near[0]!r}?" if near else "Give a name that it has."
         raise LearnerError(f"Module {module.__name__!r} has no {name!r}. {cure}")
-    called = callable(given) and not inspect.isclass(given)
-    made: Any = _run(where, given) if called else given  # type: ignore[arg-type]
-    if not isinstance(made, Mapping):
-        found = f"{where} {'returned' if called else 'is'} {type(made).__name__}"
-        raise LearnerError(f"{found}, but it must be a dict of learners or return one.")
-    return {name: _with_models(one) for name, one in made.items()} if need_models else made
+    called = callable(named) and not inspect.isclass(named)
+    learners: Any = _run(where, named) if called else named  # type: ignore[arg-type]
+    if not isinstance(learners, Mapping):
+        problem = f"{where} {'returned' if called else 'is'} {type(learners).__name__}"
+        raise LearnerError(f"{problem}, but it must be a dict of learners or return one.")
+    return (
+        {name: _with_models(learner) for name, learner in learners.items()}
+        if need_models
+        else learners
+    )
 
 
 def policy_at(where: str, settings: str | None = None) -> "Policy":
@@ -108,21 +112,21 @@ def policy_at(where: str, settings: str | None = None) -> "Policy":
 
     source, _, name = where.rpartition(":")
     module = _module(where, source)
-    given = _run(where, lambda: getattr(module, name, NOTHING))
-    if given is NOTHING:
+    named = _run(where, lambda: getattr(module, name, NOTHING))
+    if named is NOTHING:
         near = difflib.get_close_matches(name, dir(module), n=1)
         cure = f"Did you mean {near[0]!r}?" if near else "Give a name that it has."
         raise LearnerError(f"{source} has no {name!r}. {cure}")
-    made: Any = given
-    if inspect.isclass(given) and issubclass(given, Policy):
-        made = _run(where, partial(given, **settings_in(given, settings or "")))
+    policy: Any = named
+    if inspect.isclass(named) and issubclass(named, Policy):
+        policy = _run(where, partial(named, **settings_in(named, settings or "")))
     elif settings:
         raise LearnerError(f"{where} is an object, which takes no settings. Omit {settings!r}.")
-    if not isinstance(made, Policy):
-        what = "a class" if inspect.isclass(made) else type(made).__name__
+    if not isinstance(policy, Policy):
+        what = "a class" if inspect.isclass(policy) else type(policy).__name__
         cure = "Derive the class from latebloomer.policies.base.Policy."
         raise LearnerError(f"{where} is {what}, but it must be a policy's class. {cure}")
-    return made
+    return policy
 
 
 def _module(where: str, source: str) -> ModuleType:
@@ -141,14 +145,14 @@ def _module(where: str, source: str) -> ModuleType:
     folder, name = (Path.cwd(), source) if file is None else (file.parent, file.stem)
     if str(folder) not in sys.path:
         sys.path.insert(0, str(folder))
-    found = _run(where, partial(_imported, name))
-    if found is None:
+    module = _run(where, partial(_imported, name))
+    if module is None:
         path = f"{name.replace('.', '/')}.py"
         cure = f"Run the command where {path} is, or give folder/{where.replace(name, path, 1)}."
         raise LearnerError(f"There is no module {name!r} here. {cure}")
-    if file is not None and os.path.realpath(found.__file__ or "") != os.path.realpath(file):
+    if file is not None and os.path.realpath(module.__file__ or "") != os.path.realpath(file):
         raise LearnerError(f"{source} has the name of a module in use, {name!r}. Rename it.")
-    return found
+    return module
 
 
 def _imported(name: str) -> ModuleType | None:
@@ -172,8 +176,8 @@ def _run(where: str, call: Callable[[], Thing]) -> Thing:
             advice = "Give a function that needs no arguments."
         else:
             say("".join(shown.format()).rstrip(), err=True)
-        said = reason_of(error)
-        raise LearnerError(f"{where} raised {said}. {advice}").quoting(said) from error
+        reason = reason_of(error)
+        raise LearnerError(f"{where} raised {reason}. {advice}").quoting(reason) from error
 
 
 def _keep_users_frames(shown: traceback.TracebackException) -> None:
@@ -186,16 +190,16 @@ def _keep_users_frames(shown: traceback.TracebackException) -> None:
             _keep_users_frames(other)
 
 
-def _with_models(given: Any) -> Any:
+def _with_models(learner: Any) -> Any:
     """Return a function that checks what its generator yields; learners with `pull` unchanged."""
-    if hasattr(given, "pull") or inspect.isclass(given) or not callable(given):
-        return given
+    if hasattr(learner, "pull") or inspect.isclass(learner) or not callable(learner):
+        return learner
 
-    @wraps(given)
+    @wraps(learner)
     def build(*args: Any, **settings: Any) -> Any:
-        made = given(*args, **settings)
-        bare = isinstance(made, Iterator) and not hasattr(made, "pull")
-        return map(_need_model, made) if bare else made
+        built = learner(*args, **settings)
+        bare = isinstance(built, Iterator) and not hasattr(built, "pull")
+        return map(_need_model, built) if bare else built
 
     return build
 

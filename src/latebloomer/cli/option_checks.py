@@ -60,9 +60,9 @@ def policies(files: bool = False) -> Check:
 
     def check(value: str | None) -> str | None:
         try:
-            for one in [] if value is None else split_policies(value):
-                if not (files and OWN_POLICY.fullmatch(one)):
-                    default_or_named(one)
+            for name in [] if value is None else split_policies(value):
+                if not (files and OWN_POLICY.fullmatch(name)):
+                    default_or_named(name)
         except LatebloomerError as error:
             raise typer.BadParameter(str(error)) from None
         return value

@@ -97,8 +97,8 @@ def race(
     wanted = Wanted(report, save, finish, json, quiet, verbose)
     wanted.check(Path(journal))
     faults = Faults(timeout, retries, checkpoint_every, max_in_memory, threads)
-    made = runner_at(runner, isolate, RayPlace(address, storage, cpus, gpus), faults)
-    options = RunOptions(runner=made or "local", progress=wanted.progress, watch=watch)
+    chosen_runner = runner_at(runner, isolate, RayPlace(address, storage, cpus, gpus), faults)
+    options = RunOptions(runner=chosen_runner or "local", progress=wanted.progress, watch=watch)
     request = RaceRequest(learners=source.learners, budget=amount, rules=rules, options=options)
     carry_out(lambda: start_race(request, journal, if_exists), source, wanted)
 
@@ -150,7 +150,7 @@ def resume(
     wanted = Wanted(report, save, finish, json, quiet, verbose)
     wanted.check(journal)
     faults = Faults(timeout, retries, checkpoint_every, max_in_memory, threads)
-    made = runner_at(runner, isolate, RayPlace(address, storage, cpus, gpus), faults)
+    chosen_runner = runner_at(runner, isolate, RayPlace(address, storage, cpus, gpus), faults)
     request = ResumeRequest(
         learners=source.learners,
         budget=Budget(
@@ -162,7 +162,7 @@ def resume(
         ),
         add={name: source.learners[name] for name in add or []},
         revive=revive,
-        options=RunOptions(runner=made, progress=wanted.progress, watch=watch),
+        options=RunOptions(runner=chosen_runner, progress=wanted.progress, watch=watch),
     )
     carry_out(lambda: resume_race(journal, request), source, wanted)
 
@@ -203,7 +203,9 @@ def filled(asked: Asked, values: Mapping[str, Any]) -> Asked:
     """Return what is asked for with these values where it has defaults."""
     default = type(asked)()
     left = [
-        one.name for one in fields(asked) if getattr(asked, one.name) == getattr(default, one.name)
+        field.name
+        for field in fields(asked)
+        if getattr(asked, field.name) == getattr(default, field.name)
     ]
     return replace(asked, **{name: values[name] for name in left if name in values})
 

@@ -56,20 +56,22 @@ def plan(
     if policy == registry.AUTO:
         policy = file.settings.get("policy", policy)
     pulls, at = units.budget or 0, units.horizon
-    found = registry.policy_for(policy, learners, pulls, pulls if at is None else at)
+    resolved = registry.policy_for(policy, learners, pulls, pulls if at is None else at)
     min_pulls = file.settings.get("min_pulls") if min_pulls is None else min_pulls
     if min_pulls is None:
         min_pulls = usual_min_pulls(policy, learners, pulls)
-    described = found.describe(learners, pulls, at, min_pulls)
+    described = resolved.describe(learners, pulls, at, min_pulls)
     if json:
         say(described.to_json())
     else:
         chosen = f", chosen by {registry.AUTO}" * registry.is_auto(policy)
         words = str(described).replace("\n", f"{chosen}\n", 1)  # of the policy's line
         if trainings is not None:
-            words = plan_in_words(described, registry.label_of(found) + chosen, one=at)
-        said = [words.replace("Racing", "Plan for", 1), *workers_in_words(described)]
-        say_in_lines("\n".join(said))
+            words = plan_in_words(
+                described, registry.label_of(resolved) + chosen, pulls_per_training=at
+            )
+        lines = [words.replace("Racing", "Plan for", 1), *workers_in_words(described)]
+        say_in_lines("\n".join(lines))
 
 
 def _race_in(path: Path | None, learners: int | None) -> "ProgramRace":
@@ -113,10 +115,10 @@ def simulate(
         need_extras("simulations with --plot", sim="numba", plots="matplotlib")
     budgets = comma_separated("--budget", budget, int)
     with naming("--problem"):
-        given = problem_at(problem)
+        setting = problem_at(problem)
     simulated = partial(
         run,
-        given,
+        setting,
         own_or_named(policy),
         budgets,
         runs,
@@ -133,21 +135,21 @@ def simulate(
         progress=not quiet,
     )
     try:
-        found = simulated()
+        results = simulated()
     except Interrupted as stop:
         if stop.results.cells:
             say(stop.results.to_json() if json else str(stop.results))
         raise Interrupted(stop.state, advice=f". Kept in {out}." if out else ".") from None
-    say(found.to_json() if json else str(found))
-    write_each((csv, found.to_csv, ""), (plot, partial(found.plot, what="both"), ""))
+    say(results.to_json() if json else str(results))
+    write_each((csv, results.to_csv, ""), (plot, partial(results.plot, what="both"), ""))
 
 
 def own_or_named(text: str) -> list[Any]:
     """Return policies by name, or from files, in the order given."""
     from latebloomer.cli.learner_source import policy_at
 
-    matches = [(one, OWN_POLICY.fullmatch(one)) for one in registry.split_policies(text)]
-    return [policy_at(**found.groupdict()) if found else one for one, found in matches]
+    matches = [(name, OWN_POLICY.fullmatch(name)) for name in registry.split_policies(text)]
+    return [policy_at(**match.groupdict()) if match else name for name, match in matches]
 
 
 def bench(
@@ -173,7 +175,7 @@ def bench(
         need_folder(out)
     with naming("--sets"):
         names_of(sets.split(","))
-    found = compare(
+    report = compare(
         folder if folder is not None else sets.split(","),
         None if policies is None else registry.split_policies(policies),
         None if budgets is None else comma_separated("--budgets", budgets, float),
@@ -186,10 +188,10 @@ def bench(
         shown=not quiet,
         arms=comma_separated("--arms", arms, int),
     )
-    say(found)
-    written = found.write(out) if out is not None else []
-    if found.skipped:
-        say(f"skipped {len(found.skipped)}: see the end of the report", err=True)
+    say(report)
+    written = report.write(out) if out is not None else []
+    if report.skipped:
+        say(f"skipped {len(report.skipped)}: see the end of the report", err=True)
     for path in written:
         say(f"wrote {path}", err=True)
 
@@ -224,10 +226,10 @@ def guarantees(
     from latebloomer.theory import guarantees as guarantees_of
 
     with naming("--problem"):
-        given = problem_at(problem)
-    found = [
+        setting = problem_at(problem)
+    listed = [
         guarantees_of(
-            given,
+            setting,
             at,
             noise=noise,
             window=window,
@@ -238,5 +240,5 @@ def guarantees(
         )
         for at in comma_separated("--budget", budget, int)
     ]
-    tables = [one.to_dict() for one in found]
-    say(jsons.dumps({"guarantees": tables}) if json else "\n\n".join(map(str, found)))
+    tables = [table.to_dict() for table in listed]
+    say(jsons.dumps({"guarantees": tables}) if json else "\n\n".join(map(str, listed)))

@@ -105,8 +105,8 @@ class Cluster:
             self.close()  # some of its processes may run
             if not isinstance(error, Exception):
                 raise
-            said = f"Ray could not be started on this machine ({reason_of(error)})"
-            raise ClusterError(f"{said}: try again, or run without Ray") from error
+            problem = f"Ray could not be started on this machine ({reason_of(error)})"
+            raise ClusterError(f"{problem}: try again, or run without Ray") from error
         self.local = True
 
     def _join(self, address: str) -> None:
@@ -178,7 +178,7 @@ class Cluster:
             )
         return fits
 
-    def ask_nodes(self, question: Callable[..., Any], *given: Any) -> dict[str, Any]:
+    def ask_nodes(self, question: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
         """Return every node's answer to a function call, by node id; exceptions among them."""
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
@@ -186,7 +186,7 @@ class Cluster:
         calls = {
             node["NodeID"]: remote.options(
                 scheduling_strategy=NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
-            ).remote(*given)
+            ).remote(*arguments)
             for node in self.nodes()
         }
         answers = {node: self._answer(call) for node, call in calls.items()}
@@ -203,9 +203,11 @@ class Cluster:
         """Raise unless every node has this latebloomer: another one may decide otherwise."""
         for node, answer in self.ask_nodes(_version).items():
             if answer != _version():
-                found = reason_of(answer) if isinstance(answer, Exception) else f"it has {answer}"
+                answered = (
+                    reason_of(answer) if isinstance(answer, Exception) else f"it has {answer}"
+                )
                 raise ClusterError(
-                    f"node {node[:8]} of the Ray cluster cannot run {_version()} ({found}): "
+                    f"node {node[:8]} of the Ray cluster cannot run {_version()} ({answered}): "
                     "install the same, with its extras, on every node"
                 )
 

@@ -47,7 +47,7 @@ def end_writers(folder: str, spare: int = 0) -> None:
     """End every process whose output goes into the folder, and wait until they are gone."""
     for _ in range(ROUNDS):
         pids = {int(name) for name in os.listdir("/proc") if name.isdigit()} - {spare}
-        handles = [found for pid in pids if (found := _handle(pid, folder)) is not None]
+        handles = [opened for pid in pids if (opened := _handle(pid, folder)) is not None]
         if not handles:
             return
         for handle in handles:

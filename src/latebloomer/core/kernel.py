@@ -144,7 +144,10 @@ def _lower(
 def _reads(fn: Callable[..., Any], name: str) -> bool:
     """Return whether a global name is read, and is not only the name of an attribute."""
     instructions = dis.get_instructions(fn)
-    return any(one.opname == "LOAD_GLOBAL" and one.argval == name for one in instructions)
+    return any(
+        instruction.opname == "LOAD_GLOBAL" and instruction.argval == name
+        for instruction in instructions
+    )
 
 
 def numbers_read(fn: Callable[..., Any]) -> set[str]:
@@ -153,15 +156,15 @@ def numbers_read(fn: Callable[..., Any]) -> set[str]:
     >>> numbers_read(lambda self, i: self.window * i)
     {'window'}
     """
-    found: set[str] = set()
+    names: set[str] = set()
     before = None
-    for one in dis.get_instructions(fn):
+    for instruction in dis.get_instructions(fn):
         # One instruction may load two variables; `self` is then the second.
         last = before.argval[-1] if before and isinstance(before.argval, tuple) else None
-        if one.opname == "LOAD_ATTR" and before and "self" in (before.argval, last):
-            found.add(str(one.argval))
-        before = one
-    return found
+        if instruction.opname == "LOAD_ATTR" and before and "self" in (before.argval, last):
+            names.add(str(instruction.argval))
+        before = instruction
+    return names
 
 
 def _digest(fn: Any, salt: object) -> str:
@@ -188,11 +191,11 @@ def _used(fn: Any, name: str) -> object:
     """Return what compiled code has of a name; None for builtins and names of attributes."""
     if name not in fn.__globals__:
         allowed = name in BUILTINS or not hasattr(builtins, name)
-        found, kind = None, "builtin"
+        constant, kind = None, "builtin"
     else:
         value = fn.__globals__[name]
-        found, kind = _frozen(value), type(value).__name__
-        allowed = found is not None or any(value is module for module in fn.__kernel__)
+        constant, kind = _frozen(value), type(value).__name__
+        allowed = constant is not None or any(value is module for module in fn.__kernel__)
     if not allowed and _reads(fn, name):
         raise ContractError(
             f"Kernel {fn.__qualname__} uses {name} ({kind}), which compiled code cannot contain. "
@@ -200,7 +203,7 @@ def _used(fn: Any, name: str) -> object:
             f"tuples and the builtins {', '.join(BUILTINS)}. Mark a function with "
             "@kernel; make a value that changes a setting of the policy."
         )
-    return found
+    return constant
 
 
 def _frozen(value: Any) -> object:

@@ -22,10 +22,10 @@ class NumbersOf:
     def __get__(self, owner: object, cls: type) -> Any:
         fields = dataclasses.fields(cls)
         names = [field.name for field in fields if field.type in NUMERIC]
-        made: Any = namedtuple("Numbers", names, module=cls.__module__)  # type: ignore[misc]
-        made.__qualname__ = f"{cls.__qualname__}.Numbers"
-        cls.Numbers = made  # type: ignore[attr-defined]
-        return made
+        numbers: Any = namedtuple("Numbers", names, module=cls.__module__)  # type: ignore[misc]
+        numbers.__qualname__ = f"{cls.__qualname__}.Numbers"
+        cls.Numbers = numbers  # type: ignore[attr-defined]
+        return numbers
 
 
 def numbers_of(owner: Any) -> Any:

@@ -108,9 +108,9 @@ def game_of(
     plan = policy.plan(arms, budget, horizon, min_pulls)
     settings = policy.settings(arms, budget, horizon)
     kind: Any = type(policy)
-    made: Any = type(settings)
-    _need_numbers(kind, made)
-    numbers, phases = made(*map(form, settings)), Plan(*map(form, plan))
+    numbers_type: Any = type(settings)
+    _need_numbers(kind, numbers_type)
+    numbers, phases = numbers_type(*map(form, settings)), Plan(*map(form, plan))
     return Game(numbers, phases, budget, horizon, seed, running_window(policy))
 
 

@@ -134,11 +134,11 @@ def _ledger(memory: Memory, arms: int, longest: int, zeros: Callable[..., Any]) 
         "cursor": (CELLS,),
     }
     floats = ("last", "rating", "arm", "S", "Q", "run")
-    made = (
+    parts = (
         zeros(shapes.get(name, (arms,)), np.float64 if name in floats else np.int64)
         for name in Ledger._fields
     )
-    return Ledger(*made)
+    return Ledger(*parts)
 
 
 def ledger_bytes(policy: Any, arms: int, longest: int) -> int:

@@ -68,12 +68,14 @@ class View:
 
 def view_of(page: RacePage, before: View | None = None) -> View:
     """Return what to show of a race; the same as before as long as everything fits."""
-    fans = [made for one in page.learners if (made := fan_of(one)) is not None]
-    scores = [score for made in fans for score in (made.level, made.score)]
-    for curve in (page.curves[one.arm] for one in page.learners):  # the first fifth may be odd
+    fans = [fan for learner in page.learners if (fan := fan_of(learner)) is not None]
+    scores = [score for fan in fans for score in (fan.level, fan.score)]
+    for curve in (
+        page.curves[learner.arm] for learner in page.learners
+    ):  # the first fifth may be odd
         scores += [point.score for point in curve.smoothed(len(curve) // 5)]
     low, high = min(scores, default=0.0), max(scores, default=1.0)
-    wide, longest = ROOMY * 1.2 * (high - low), _longest(page, [made.at for made in fans])
+    wide, longest = ROOMY * 1.2 * (high - low), _longest(page, [fan.at for fan in fans])
     if before is None:
         low, high = padded(low, high)
         return View(low, (high - low) / 1000, longest, low, high)
@@ -82,20 +84,26 @@ def view_of(page: RacePage, before: View | None = None) -> View:
     return View(before.origin, before.unit, longest, low, high)
 
 
-def fan_of(one: LearnerView) -> ForecastView | None:
+def fan_of(learner: LearnerView) -> ForecastView | None:
     """Return the forecast of a learner that the picture has, if any."""
-    made = one.forecast
-    return made if made is not None and made.trust > 0 and made.at > one.pulls > 0 else None
+    forecast = learner.forecast
+    return (
+        forecast
+        if forecast is not None and forecast.trust > 0 and forecast.at > learner.pulls > 0
+        else None
+    )
 
 
-def forecast_start(one: LearnerView, made: ForecastView) -> Point:
+def forecast_start(learner: LearnerView, forecast: ForecastView) -> Point:
     """Return where a forecast starts: the score that its gain is added to, when it was made."""
-    return Point(one.pulls if one.decision is None else one.decision.pulls, made.level)
+    return Point(
+        learner.pulls if learner.decision is None else learner.decision.pulls, forecast.level
+    )
 
 
 def _longest(page: RacePage, ahead: Sequence[float]) -> float:
     """Return the horizon; if that is far, the pulls made, forecasts, and levels that are near."""
-    longest = max([1, *(one.pulls for one in page.learners)])
+    longest = max([1, *(learner.pulls for learner in page.learners)])
     if page.horizon <= FAR * longest:
         return max(page.horizon, longest)
     levels = [pulls for _, pulls in page.levels if pulls > longest]
@@ -106,8 +114,8 @@ def _longest(page: RacePage, ahead: Sequence[float]) -> float:
 def draw_curves(page: RacePage, view: View, looks: Looks, raw: bool) -> str:
     """Draw the learning curves with everything that belongs to them."""
     paths = "".join(
-        curve_paths(one, page.curves[one.arm], view, looks[one.arm], raw)
-        for one in reversed(_shown(page))
+        curve_paths(learner, page.curves[learner.arm], view, looks[learner.arm], raw)
+        for learner in reversed(_shown(page))
     )
     return (
         '<div class="plot"><svg class="frame" role="img" '
@@ -129,7 +137,7 @@ def _titles(higher_is_better: bool) -> str:
 
 
 def _shown(page: RacePage) -> list[LearnerView]:
-    return [one for one in page.learners if len(page.curves[one.arm])]
+    return [learner for learner in page.learners if len(page.curves[learner.arm])]
 
 
 def describe_curves(page: RacePage) -> str:
@@ -138,11 +146,13 @@ def describe_curves(page: RacePage) -> str:
     return f"Learning curves of {len(page.learners)} learners after {page.spent:,} pulls{best}"
 
 
-def curve_paths(one: LearnerView, curve: ThinnedCurve, view: View, look: str, raw: bool) -> str:
+def curve_paths(
+    learner: LearnerView, curve: ThinnedCurve, view: View, look: str, raw: bool
+) -> str:
     """Draw a learner's curve, below it the scores that it is the mean of."""
     strong = f'<path d="{path_of(curve.smoothed(), view)}"/>'
     faint = f'<path class="raw" d="{path_of(curve.raw(), view)}"/>' if raw else ""
-    return f'<g id="c{one.arm}" class="curve {look}">{faint}{strong}</g>'
+    return f'<g id="c{learner.arm}" class="curve {look}">{faint}{strong}</g>'
 
 
 def path_of(points: Sequence[Point], view: View, more: bool = False) -> str:
@@ -171,16 +181,19 @@ def draw_axes(view: View) -> str:
 def draw_fans(page: RacePage, view: View, looks: Looks) -> str:
     """Draw the forecasts of colored learners; the line is the part of them that counts."""
     shapes = []
-    for one in _shown(page):
-        made, look = fan_of(one), looks[one.arm]
-        if made is None or "gray" in look:
+    for learner in _shown(page):
+        forecast, look = fan_of(learner), looks[learner.arm]
+        if forecast is None or "gray" in look:
             continue
-        ahead = [Point(made.at, y) for y in (made.level, made.score, one.estimate)]
-        start, flat, whole, used = map(view.place, (forecast_start(one, made), *ahead))
-        seen = one.state != DROPPED and abs(view.y(made.level) - view.y(made.score)) > THIN
+        ahead = [Point(forecast.at, y) for y in (forecast.level, forecast.score, learner.estimate)]
+        start, flat, whole, used = map(view.place, (forecast_start(learner, forecast), *ahead))
+        seen = (
+            learner.state != DROPPED
+            and abs(view.y(forecast.level) - view.y(forecast.score)) > THIN
+        )
         area = f'<path class="area" d="M{start}L{flat}L{whole}Z"/>' if seen else ""
         line = f'<path d="M{start}L{used}"/>'
-        shapes.append(f'<g id="f{one.arm}" class="fan {look}">{area}{line}</g>')
+        shapes.append(f'<g id="f{learner.arm}" class="fan {look}">{area}{line}</g>')
     return "".join(shapes)
 
 
@@ -188,34 +201,43 @@ def draw_crosses(page: RacePage, view: View, looks: Looks) -> str:
     """Draw where learners were dropped or failed. That seldom changes: it has its own place."""
     cross = '<path class="cross" d="M-4-4l8 8m0-8l-8 8"/></svg>'
     return "".join(
-        f'<svg class="mark {looks[one.arm]}" {view.at(page.curves[one.arm].end)} '
-        f'data-arm="{one.arm}">{cross}'
-        for one in reversed(_shown(page))
-        if one.left
+        f'<svg class="mark {looks[learner.arm]}" {view.at(page.curves[learner.arm].end)} '
+        f'data-arm="{learner.arm}">{cross}'
+        for learner in reversed(_shown(page))
+        if learner.left
     )
 
 
 def draw_ends(page: RacePage, view: View, looks: Looks) -> str:
     """Draw the horizon, phases to come, the ends of curves, and names of colored learners."""
     shapes, shown = [*_uprights(page, view)], _shown(page)
-    for one in (one for one in reversed(shown) if not one.left):
-        at = f'{view.at(page.curves[one.arm].end, "cx", "cy")} data-arm="{one.arm}" r="3.5"'
-        shapes.append(f'<circle class="dot mark {looks[one.arm]}" {at}/>')
+    for learner in (still for still in reversed(shown) if not still.left):
+        at = (
+            f'{view.at(page.curves[learner.arm].end, "cx", "cy")} data-arm="{learner.arm}" r="3.5"'
+        )
+        shapes.append(f'<circle class="dot mark {looks[learner.arm]}" {at}/>')
     if page.trained_further and page.selected is not None and shown:
         arm = shown[0].arm
         at = view.at(page.curves[arm].at(page.selected[1]), "cx", "cy")
         shapes.append(f'<circle class="ring {looks[arm]}" {at} data-arm="{arm}" r="5"/>')
     tips = [  # where names belong: the ends of forecasts, or of curves without one
-        (Point(made.at, one.estimate) if (made := fan_of(one)) else page.curves[one.arm].end, one)
-        for one in shown
-        if "gray" not in looks[one.arm]
+        (
+            Point(fan.at, learner.estimate)
+            if (fan := fan_of(learner))
+            else page.curves[learner.arm].end,
+            learner,
+        )
+        for learner in shown
+        if "gray" not in looks[learner.arm]
     ]
     return "".join([_paces(shown), *shapes, _names(tips, view, looks)])
 
 
 def _paces(shown: Sequence[LearnerView]) -> str:
     """Return the seconds of a mean pull of each learner, for an axis in seconds."""
-    paces = " ".join(f"{one.arm}:{one.seconds / max(1, one.pulls):.4g}" for one in shown)
+    paces = " ".join(
+        f"{learner.arm}:{learner.seconds / max(1, learner.pulls):.4g}" for learner in shown
+    )
     return f'<g id="paces" data-paces="{paces}"></g>'
 
 
@@ -251,13 +273,13 @@ def _names(tips: Sequence[tuple[Point, LearnerView]], view: View, looks: Looks) 
     ends = sorted(tips, key=lambda end: (view.y(end[0].score), end[1].arm))
     heights = [view.y(point.score) for point, _ in ends]
     shapes = []
-    for (point, one), y, spot in zip(
+    for (point, learner), y, spot in zip(
         ends, heights, spread([HEIGHT * y for y in heights], LINE, HEIGHT), strict=True
     ):
-        look, arm = looks[one.arm], f'data-arm="{one.arm}"'
+        look, arm = looks[learner.arm], f'data-arm="{learner.arm}"'
         end, at = percent(spot / HEIGHT), f'data-at="{point.pull:g} {point.score:.7g}"'
         join = f'x1="4" x2="18" y1="{percent(y)}" y2="{end}"'
         shapes.append(f'<line class="leader {look}" {arm} {at} {join}/>')
-        name = shortened(one.name, NAME)
+        name = shortened(learner.name, NAME)
         shapes.append(text_at("22", end, name, f"name {look}", f'{arm} dy="4"'))
     return f'<svg id="names" x="100%" width="1" height="100%">{"".join(shapes)}</svg>'

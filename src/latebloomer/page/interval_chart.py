@@ -20,28 +20,28 @@ def draw_intervals(learners: Sequence[LearnerView], looks: Looks, misfit: str) -
 
     Arrows point at what is beyond the chart.
     """
-    seen = [one.score for one in learners if isfinite(one.score)] or [0.0]
+    seen = [learner.score for learner in learners if isfinite(learner.score)] or [0.0]
     reach = max(seen) - min(seen) or abs(max(seen)) or 1.0
-    whole = [one for one in learners if one.lower <= one.upper]
-    lows = [one.lower for one in whole if one.lower > min(seen) - 2 * reach]
-    highs = [one.upper for one in whole if one.upper < max(seen) + 2 * reach]
+    whole = [learner for learner in learners if learner.lower <= learner.upper]
+    lows = [learner.lower for learner in whole if learner.lower > min(seen) - 2 * reach]
+    highs = [learner.upper for learner in whole if learner.upper < max(seen) + 2 * reach]
     low, high = padded(min([*seen, *lows]), max([*seen, *highs]))
 
     def x(value: float) -> str:
         return percent((min(high, max(low, value)) - low) / (high - low))
 
     lines = ""
-    for one in learners:
-        text, look, shapes = misfit, looks[one.arm], ""
-        if one.lower <= one.upper:
-            text = f"{score_text(one.lower)} to {score_text(one.upper)}"
-            ends = f'x1="{x(one.lower)}" x2="{x(one.upper)}" y1="50%" y2="50%"'
-            arrows = LEFT * (one.lower < low) + RIGHT * (one.upper > high)
+    for learner in learners:
+        text, look, shapes = misfit, looks[learner.arm], ""
+        if learner.lower <= learner.upper:
+            text = f"{score_text(learner.lower)} to {score_text(learner.upper)}"
+            ends = f'x1="{x(learner.lower)}" x2="{x(learner.upper)}" y1="50%" y2="50%"'
+            arrows = LEFT * (learner.lower < low) + RIGHT * (learner.upper > high)
             shapes = f'<line class="span" {ends}/>{arrows}'
-        shapes += f'<circle class="dot" cx="{x(one.score)}" cy="50%" r="4"/>'
-        lines += f'<span class="name {look}">{breakable(one.name)}</span>'
-        label = escape(f"{one.name}: {text}")
-        shapes = shapes if isfinite(one.score) else ""
+        shapes += f'<circle class="dot" cx="{x(learner.score)}" cy="50%" r="4"/>'
+        lines += f'<span class="name {look}">{breakable(learner.name)}</span>'
+        label = escape(f"{learner.name}: {text}")
+        shapes = shapes if isfinite(learner.score) else ""
         lines += f'<svg class="interval {look}" role="img" aria-label="{label}">{shapes}</svg>'
     numbers = "".join(text_at(x(v), "12", f"{v:.6g}", "tick middle") for v in ticks(low, high, 4))
     axis = f'<span></span><svg class="interval-axis" aria-hidden="true">{numbers}</svg>'

@@ -77,7 +77,8 @@ class RaceDrawing:
         # The classes of each learner: its color, and whether it is the best.
         colors = {arm: f"c{slot}" for arm, slot in self.slots.items()}
         self.looks = {
-            one.arm: colors.get(one.arm, "gray") + " won" * one.leads for one in page.learners
+            learner.arm: colors.get(learner.arm, "gray") + " won" * learner.leads
+            for learner in page.learners
         }
         self.raw = len(page.learners) <= WITH_RAW
         self.shown = page.learners[:most_rows]  # the learners that have a row
@@ -145,10 +146,10 @@ class RaceDrawing:
     def legend(self) -> str:
         """Return the names of colored learners, for a phone, which has no room next to curves."""
         return " ".join(
-            f'<span class="name {self.looks[one.arm]}">'
-            f"{SWATCH.format(look=self.looks[one.arm])}{breakable(shortened(one.name, 28))}</span>"
-            for one in self.page.learners
-            if one.arm in self.slots
+            f'<span class="name {self.looks[learner.arm]}">'
+            f"{SWATCH.format(look=self.looks[learner.arm])}{breakable(shortened(learner.name, 28))}</span>"
+            for learner in self.page.learners
+            if learner.arm in self.slots
         )
 
     def note(self) -> str:
@@ -178,7 +179,11 @@ class RaceDrawing:
 
     def trust(self) -> str:
         """Return how far forecasts are trusted by the latest test; empty without a forecast."""
-        tests = [(made.tested, made.trust) for one in self.page.learners if (made := one.forecast)]
+        tests = [
+            (forecast.tested, forecast.trust)
+            for learner in self.page.learners
+            if (forecast := learner.forecast)
+        ]
         if not tests:
             return ""
         tested, trust = max(tests, key=lambda test: test[0])
@@ -215,15 +220,18 @@ class RaceDrawing:
 
     def rows(self) -> dict[int, list[str]]:
         """Return the cells of the table's rows, by the number of the learner, in order."""
-        most = max([1, *(one.pulls for one in self.page.learners)])
-        return {one.arm: learner_cells(one, self.looks[one.arm], most) for one in self.shown}
+        most = max([1, *(learner.pulls for learner in self.page.learners)])
+        return {
+            learner.arm: learner_cells(learner, self.looks[learner.arm], most)
+            for learner in self.shown
+        }
 
 
 def _slots(learners: Sequence[LearnerView], before: dict[int, int]) -> dict[int, int]:
     """Return the colors of the learners that have one; a learner keeps its color."""
     if len(learners) <= COLORED:
-        return {one.arm: one.arm for one in learners}
-    top = [one.arm for one in learners[:TOP]]
+        return {learner.arm: learner.arm for learner in learners}
+    top = [learner.arm for learner in learners[:TOP]]
     slots = {arm: before[arm] for arm in top if arm in before}
     free = [slot for slot in range(TOP) if slot not in slots.values()]
     return slots | dict(zip((arm for arm in top if arm not in slots), free, strict=False))
@@ -300,14 +308,14 @@ def _facts(page: RacePage) -> Iterable[str]:
     best = page.learners[0]
     word = "final score" if page.state == FINISHED else "score"
     yield f"<b>{score_text(best.score)}</b><span>{word} ({escape(best.trained)})</span>"
-    if (made := curve_chart.fan_of(best)) is not None:
-        where = "the end" if made.at >= page.horizon else f"{made.at:,.0f} pulls"
-        trust = f"{100 * made.trust:.0f} % trust"
-        yield f"<b>{score_text(made.score)}</b><span>forecast at {where} ({trust})</span>"
+    if (forecast := curve_chart.fan_of(best)) is not None:
+        where = "the end" if forecast.at >= page.horizon else f"{forecast.at:,.0f} pulls"
+        trust = f"{100 * forecast.trust:.0f} % trust"
+        yield f"<b>{score_text(forecast.score)}</b><span>forecast at {where} ({trust})</span>"
     if page.selected is not None:
         estimate, pulls = page.selected
         yield f"<b>{score_text(estimate)}</b><span>estimate at selection ({pulls:,} pulls)</span>"
-    cost = sum(one.seconds for one in page.learners)
+    cost = sum(learner.seconds for learner in page.learners)
     yield f"<b>{escape(short_seconds(cost))} s</b><span>total training time</span>"
     if page.assessed_at and page.final:
         late = page.half_time not in (None, page.best)
@@ -341,9 +349,9 @@ def _settings(page: RacePage, folded: bool = False) -> str:
 def _events(page: RacePage) -> str:
     """Return drops and failures, the latest first; open while a race runs."""
     lines = "".join(
-        f'<li{" class=bad" if one.bad else ""}><span class="soft">pull {one.pull:,}</span> '
-        f"{breakable(one.text)}</li>"
-        for one in page.events[:MOST_EVENTS]
+        f'<li{" class=bad" if event.bad else ""}><span class="soft">pull {event.pull:,}</span> '
+        f"{breakable(event.text)}</li>"
+        for event in page.events[:MOST_EVENTS]
     )
     items = f'<ol class="feed" reversed role="log" aria-label="events">{lines}</ol>'
     return _folded("Events", page.events, items, " open" if page.state == RUNNING else "")
@@ -351,10 +359,10 @@ def _events(page: RacePage) -> str:
 
 def _output(page: RacePage) -> str:
     """Return the last lines that learners have printed; open while a race runs."""
-    shown = [one for one in page.learners if one.name in page.output][:OUTPUTS]
+    shown = [learner for learner in page.learners if learner.name in page.output][:OUTPUTS]
     texts = "".join(
-        f"<h3>{breakable(one.name)}</h3><pre>{escape(page.output[one.name])}</pre>"
-        for one in shown
+        f"<h3>{breakable(learner.name)}</h3><pre>{escape(page.output[learner.name])}</pre>"
+        for learner in shown
     )
     return _folded("Output", shown, texts, " open" if page.state == RUNNING else "")
 
@@ -365,15 +373,15 @@ def _certainty(page: RacePage, looks: Mapping[int, str]) -> str:
         return ""
     shape = "rise and are concave" if page.higher_is_better else "fall and are convex"
     so_far = f"<p class='soft small'>After {page.assessed_at:,} pulls.</p>"
-    found = "<p>No curve contradicts these assumptions.</p>" if not page.contradictions else ""
-    found += "".join(map(sentences, filter(None, (page.contradictions, page.plateaus))))
+    findings = "<p>No curve contradicts these assumptions.</p>" if not page.contradictions else ""
+    findings += "".join(map(sentences, filter(None, (page.contradictions, page.plateaus))))
     return (
         f"<section><h2>How certain is the result?</h2>{'' if page.final else so_far}"
         f"<p>{breakable(as_sentence(page.certificate))}</p>{_intervals(page, looks, shape)}"
         f"{_on_new_rows(page)}"
         "<h3>Do the curves rise and flatten, as the guarantees assume?</h3>"
         '<p class="soft small">Tested with a false-alarm rate of at most '
-        f"{100 * page.false_alarm:g} % per race.</p>{found}</section>"
+        f"{100 * page.false_alarm:g} % per race.</p>{findings}</section>"
     )
 
 
@@ -381,8 +389,12 @@ def _intervals(page: RacePage, looks: Mapping[int, str], shape: str) -> str:
     """Return a bar for each learner of which something is known; of many, for the best ones."""
     many = len(page.learners) > INTERVALS
     shown = page.learners[: INTERVALS // 2] if many else page.learners
-    known = [one for one in shown if one.state != FAILED and (one.lower, one.upper) != (-inf, inf)]
-    if all(one.lower == one.upper for one in known):  # of learners that have finished
+    known = [
+        learner
+        for learner in shown
+        if learner.state != FAILED and (learner.lower, learner.upper) != (-inf, inf)
+    ]
+    if all(learner.lower == learner.upper for learner in known):  # of learners that have finished
         return ""
     note = (
         f"Each bar shows where the learner's curve can be at {page.horizon:,} pulls. All bars "
@@ -390,7 +402,7 @@ def _intervals(page: RacePage, looks: Mapping[int, str], shape: str) -> str:
         "An arrow means that the bar continues beyond the chart. A dot without a bar means that "
         "the learner has finished, or that its scores contradict the assumption."
     )
-    left_out = [one for one in shown if one not in known and one.state != FAILED]
+    left_out = [learner for learner in shown if learner not in known and learner.state != FAILED]
     if left_out:
         note += f" Nothing bounds {len(left_out):,} of the learners: they have no bar."
     bars = draw_intervals(known, looks, f"no curves that {shape} fit its scores")

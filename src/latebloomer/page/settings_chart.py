@@ -21,19 +21,20 @@ def draw_parallel(page: RacePage, names: Sequence[str]) -> str:
     """
     sign = 1 if page.higher_is_better else -1
     shown = sorted(
-        (one for one in page.learners if not isnan(one.score)), key=lambda one: sign * one.score
+        (learner for learner in page.learners if not isnan(learner.score)),
+        key=lambda learner: sign * learner.score,
     )  # the best on top
-    columns = [(name, [one.settings.get(name) for one in shown]) for name in names[:AXES]]
+    columns = [(name, [learner.settings.get(name) for learner in shown]) for name in names[:AXES]]
     axes, points, last = [], [], len(columns)
-    columns.append(("score", [one.score for one in shown]))
+    columns.append(("score", [learner.score for learner in shown]))
     for k, (name, values) in enumerate(columns):
         heights, ends = _heights(values)
         points.append([f"{100 * k / last:.4g},{100 - height:.4g}" for height in heights])
         axes.append(_axis(k / last, name, ends))
     lines = [
-        f'<polyline class="q{FIFTHS * place // len(shown)}" data-arm="{one.arm}" '
-        f'points="{" ".join(own)}"><title>{escape(one.name)}</title></polyline>'
-        for place, (one, own) in enumerate(zip(shown, zip(*points, strict=True), strict=True))
+        f'<polyline class="q{FIFTHS * place // len(shown)}" data-arm="{learner.arm}" '
+        f'points="{" ".join(own)}"><title>{escape(learner.name)}</title></polyline>'
+        for place, (learner, own) in enumerate(zip(shown, zip(*points, strict=True), strict=True))
     ]
     return (
         f'<svg class="parallel" role="img" aria-label="Settings of {len(shown)} learners, '

@@ -29,7 +29,7 @@ def breakable(text: str, whole: int = WHOLE) -> str:
 
 def sentences(texts: Iterable[str]) -> str:
     """Return sentences as a list."""
-    return "<ul>" + "".join(f"<li>{breakable(as_sentence(one))}</li>" for one in texts) + "</ul>"
+    return "<ul>" + "".join(f"<li>{breakable(as_sentence(text))}</li>" for text in texts) + "</ul>"
 
 
 def sortable(css: str, head: Iterable[tuple[str, str]], rows: str, body: str = "") -> str:
@@ -50,48 +50,46 @@ def learner_table(rows: dict[int, list[str]], rule: str, body: str = "") -> str:
     return sortable("learners ", head, lines, body)
 
 
-def learner_cells(one: LearnerView, look: str, most: int) -> list[str]:
+def learner_cells(learner: LearnerView, look: str, most: int) -> list[str]:
     """Return the cells of a learner; `most` is the number of pulls of a full bar."""
-    share = 5 * round(20 * one.pulls / (one.full_pulls or most))  # as the text says
+    share = 5 * round(20 * learner.pulls / (learner.full_pulls or most))  # as the text says
     bar = f'<progress class="bar" max="100" value="{share}" aria-hidden="true"></progress>'
-    made, trust, ahead = one.forecast, "", ""
-    if made is not None and made.trust:
-        trust = f' <span class="soft">({100 * made.trust:.0f} %)</span>'
+    forecast, trust, ahead = learner.forecast, "", ""
+    if forecast is not None and forecast.trust:
+        trust = f' <span class="soft">({100 * forecast.trust:.0f} %)</span>'
         ahead = "data-forecast "
     return [
-        f'<th scope="row" class="name {look}">{_name(one, look)}</th>',
-        f'<td class="num" data-is="score">{score_text(one.score)}</td>',
-        f'<td class="num" data-is="trained" data-sort="{one.pulls}">{escape(one.trained)}'
+        f'<th scope="row" class="name {look}">{_name(learner, look)}</th>',
+        f'<td class="num" data-is="score">{score_text(learner.score)}</td>',
+        f'<td class="num" data-is="trained" data-sort="{learner.pulls}">{escape(learner.trained)}'
         f'<span class="{look}">{bar}</span></td>',
-        f'<td class="num" {ahead}data-is="forecast">{score_text(one.forecast_score)}{trust}</td>',
-        f'<td class="num" data-is="estimate">{score_text(one.estimate)}</td>',
-        f'<td class="num" data-is="time" data-sort="{one.seconds:.6g}">'
-        f"{escape(short_seconds(one.seconds))} s</td>",
-        f'<td class="why{" bad" * (one.state == FAILED)}">{_reason(one)}</td>',
+        f'<td class="num" {ahead}data-is="forecast">{score_text(learner.forecast_score)}{trust}</td>',
+        f'<td class="num" data-is="estimate">{score_text(learner.estimate)}</td>',
+        f'<td class="num" data-is="time" data-sort="{learner.seconds:.6g}">'
+        f"{escape(short_seconds(learner.seconds))} s</td>",
+        f'<td class="why{" bad" * (learner.state == FAILED)}">{_reason(learner)}</td>',
     ]
 
 
-def _name(one: LearnerView, look: str) -> str:
-    mark = ' <span class="state">finished</span>' if one.state == FINISHED else ""
-    name = f'<span class="who">{breakable(one.name)}</span>'
+def _name(learner: LearnerView, look: str) -> str:
+    mark = ' <span class="state">finished</span>' if learner.state == FINISHED else ""
+    name = f'<span class="who">{breakable(learner.name)}</span>'
     return f'<span class="full">{SWATCH.format(look=look)}{name}{mark}</span>'
 
 
-def _reason(one: LearnerView) -> str:
+def _reason(learner: LearnerView) -> str:
     """Return why a learner stands where it does, in one line that opens."""
-    texts = [one.remark] if one.remark else []
-    if one.pulls:
-        texts.append(f"{one.pulls:,} pulls, {one.seconds / one.pulls:.2g} s each")
-    if one.steps is not None:
-        texts.append(f"{one.steps:,} of its own training steps")
-    if -inf < one.lower <= one.upper < inf:
-        ends = " and ".join(map(score_text, (one.lower, one.upper)))
+    texts = [learner.remark] if learner.remark else []
+    if learner.pulls:
+        texts.append(f"{learner.pulls:,} pulls, {learner.seconds / learner.pulls:.2g} s each")
+    if learner.steps is not None:
+        texts.append(f"{learner.steps:,} of its own training steps")
+    if -inf < learner.lower <= learner.upper < inf:
+        ends = " and ".join(map(score_text, (learner.lower, learner.upper)))
         texts.append(f"at the horizon between {ends}")
-    texts += one.failures
-    line = breakable(one.why)
-    return (
-        f'<details data-key="why {one.arm}"><summary>{line}</summary>{sentences(texts)}</details>'
-    )
+    texts += learner.failures
+    line = breakable(learner.why)
+    return f'<details data-key="why {learner.arm}"><summary>{line}</summary>{sentences(texts)}</details>'
 
 
 # --- settings ---
@@ -102,16 +100,16 @@ def settings_table(
 ) -> str:
     """Return a sortable table of some settings and the score of learners."""
     rows = "".join(
-        f'<tr data-row="{one.arm}"><th scope="row" class="name">'
-        f'<span class="full"><span class="who">{breakable(one.name)}</span></span></th>'
-        + "".join(f"<td>{breakable(_setting(one, name))}</td>" for name in names)
-        + f'<td class="num">{score_text(one.score)}</td></tr>'
-        for one in learners
+        f'<tr data-row="{learner.arm}"><th scope="row" class="name">'
+        f'<span class="full"><span class="who">{breakable(learner.name)}</span></span></th>'
+        + "".join(f"<td>{breakable(_setting(learner, name))}</td>" for name in names)
+        + f'<td class="num">{score_text(learner.score)}</td></tr>'
+        for learner in learners
     )
     head = [*((text, "") for text in (first, *names)), ("score", "num")]
     return f'<div class="wide">{sortable("", head, rows)}</div>'
 
 
-def _setting(one: LearnerView, name: str) -> str:
-    value = one.settings.get(name, "")
+def _setting(learner: LearnerView, name: str) -> str:
+    value = learner.settings.get(name, "")
     return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -35,9 +35,9 @@ on_imdb = ev.Passage(CLAIMS, "imdb", "appendix H, IMDB", IMDB)
 @decided_by("the best arm has one change, from T = 185 to 186")
 def _changes(rows: Rows) -> Evidence:
     changes = SETTING_A.problem().changes(3200)[1:]
-    said = ", ".join(f"arm {arm + 1} from {start}" for start, arm in changes)
+    text = ", ".join(f"arm {arm + 1} from {start}" for start, arm in changes)
     holds = [start for start, _ in changes] == [PRINTED + 1]
-    return Evidence(ev.Finding(holds), f"arm 3 up to 69, {said}")
+    return Evidence(ev.Finding(holds), f"arm 3 up to 69, {text}")
 
 
 @on_details("The largest value of beta satisfying Assumption 2 is 1.3.")
@@ -52,21 +52,21 @@ def _largest_beta(rows: Rows) -> Evidence:
 def _all_large(rows: Rows) -> Evidence:
     early = [row for name in ALGORITHMS for row in ev.over(rows, name, last=PRINTED)]
     least = min(early, key=lambda row: row.error)
-    said = f"smallest error {measured(least)} ({least.algorithm}, T = {least.T})"
-    return Evidence(ev.all_of(measured(row) > 0.2 for row in early), said)
+    text = f"smallest error {measured(least)} ({least.algorithm}, T = {least.T})"
+    return Evidence(ev.all_of(measured(row) > 0.2 for row in early), text)
 
 
 @on_setting_a("Before T = 185 R-UCBE outperforms the others by a large margin.")
 @decided_by("R-UCBE's mean error over T = 100 and 150 is more than .1 below that of each other")
 def _ahead_early(rows: Rows) -> Evidence:
-    found, said, strictly = ev.means(rows, last=PRINTED), [], []
-    ours = found.pop("R-UCBE")
+    means, lines, strictly = ev.means(rows, last=PRINTED), [], []
+    ours = means.pop("R-UCBE")
     for row in ev.over(rows, "R-UCBE", last=PRINTED):
-        others = {name: ev.at(rows, name, row.T) for name in found}
-        said.append(f"T = {row.T}: {measured(row)}, next {ev.least(others, list(others))}")
+        others = {name: ev.at(rows, name, row.T) for name in means}
+        lines.append(f"T = {row.T}: {measured(row)}, next {ev.least(others, list(others))}")
         strictly += [other - measured(row) > LARGE for other in others.values()]
-    ahead = ev.all_of(other - ours > LARGE for other in found.values())
-    return Evidence(ahead, "; ".join(said), ev.all_of(strictly))
+    ahead = ev.all_of(other - ours > LARGE for other in means.values())
+    return Evidence(ahead, "; ".join(lines), ev.all_of(strictly))
 
 
 # "When the time budget is close to 185 (...) the BAI algorithms are less likely to provide a
@@ -75,16 +75,22 @@ def _ahead_early(rows: Rows) -> Evidence:
 @on_setting_a("For T close to 185 the algorithms are less likely to be right than for other T.")
 @decided_by("each algorithm's mean error over T = 150 and 200 is above its mean over the others")
 def _hardest_near_the_change(rows: Rows) -> Evidence:
-    near, found, strictly = (150, 200), {}, []
+    near, differences, strictly = (150, 200), {}, []
     for name in ALGORITHMS:
         own = ev.over(rows, name)
         close = [row for row in own if row.T in near]
         rest = [row for row in own if row.T not in near]
-        found[name] = ev.mean_error(close) - ev.mean_error(rest)
+        differences[name] = ev.mean_error(close) - ev.mean_error(rest)
         strictly += [~(measured(one) < measured(other)) for one in close for other in rest]
-    more = [name for name, apart in found.items() if (apart > 0.0).holds is True]
-    said = f"more for {', '.join(more) or 'none'}; differences of means: {ev.values_of(found)}"
-    return Evidence(ev.all_of(one > 0.0 for one in found.values()), said, ev.all_of(strictly))
+    more = [name for name, apart in differences.items() if (apart > 0.0).holds is True]
+    text = (
+        f"more for {', '.join(more) or 'none'}; differences of means: {ev.values_of(differences)}"
+    )
+    return Evidence(
+        ev.all_of(difference > 0.0 for difference in differences.values()),
+        text,
+        ev.all_of(strictly),
+    )
 
 
 @on_setting_a("Shortly after T = 185 R-UCBE starts providing the correct suggestion consistently.")
@@ -98,20 +104,20 @@ def _consistent(rows: Rows) -> Evidence:
 @decided_by("R-SR's error is below .05 at every T > 1000")
 def _rising_sr_begins(rows: Rows) -> Evidence:
     start, late = ev.settles(rows, "R-SR", SMALL), ev.over(rows, "R-SR", 1001)
-    said = f"above T = 1000: {ev.largest_error(late)}; below .05 from T = {start} on"
-    return Evidence(ev.errors_below(SMALL, late), said)
+    text = f"above T = 1000: {ev.largest_error(late)}; below .05 from T = {start} on"
+    return Evidence(ev.errors_below(SMALL, late), text)
 
 
 @on_setting_a("Both algorithms perform significantly better than the baselines.")
 @decided_by("the mean error over the 22 budgets of each is below that of every baseline")
 def _better_than_baselines(rows: Rows) -> Evidence:
-    found = ev.means(rows)
+    means = ev.means(rows)
     pairs = [(ours, other) for ours in ev.OURS for other in ev.BASELINES]
-    ahead = ev.all_of(found[ours] < found[other] for ours, other in pairs)
+    ahead = ev.all_of(means[ours] < means[other] for ours, other in pairs)
     strictly = ev.all_of(
         ev.at(rows, ours, T) < ev.at(rows, other, T) for ours, other in pairs for T in BUDGETS
     )
-    return Evidence(ahead, f"means: {ev.values_of(found)}", strictly)
+    return Evidence(ahead, f"means: {ev.values_of(means)}", strictly)
 
 
 # --- section 8: simple regret in setting A ---
@@ -122,11 +128,11 @@ def _better_than_baselines(rows: Rows) -> Evidence:
 @on_simple_regret("In simple regret R-SR outperforms R-UCBE and all the other algorithms.")
 @decided_by("R-SR's mean regret over the 22 budgets is the smallest")
 def _least_regret(rows: Rows) -> Evidence:
-    found = ev.means(rows, "regret")
-    least = ev.all_of(found["R-SR"] < found[name] for name in found if name != "R-SR")
+    means = ev.means(rows, "regret")
+    least = ev.all_of(means["R-SR"] < means[name] for name in means if name != "R-SR")
     by_budget = [_no_regret_below(rows, row) for row in ev.over(rows, "R-SR")]
     count = f"R-SR has the smallest at {ev.holding(by_budget)} of {len(by_budget)} budgets"
-    return Evidence(least, f"{count}; means: {ev.values_of(found)}", ev.all_of(by_budget))
+    return Evidence(least, f"{count}; means: {ev.values_of(means)}", ev.all_of(by_budget))
 
 
 def _no_regret_below(rows: Rows, ours: Row) -> ev.Finding:
@@ -143,12 +149,12 @@ def _large_regret(rows: Rows) -> Evidence:
     theirs = [ev.at(rows, "R-SR", row.T, "regret") for row in late]
     more = [one < other for one, other in zip(theirs, ours, strict=True)]
     error, regret, other = ev.mean_error(late), ev.mean(ours), ev.mean(theirs)
-    said = (
+    text = (
         f"mean error {error}, mean regret {regret} against {other}; above R-SR's at "
         f"{ev.holding(more)} of {len(late)} budgets"
     )
     strictly = ev.all_of((ev.errors_below(SMALL, late), *more))
-    return Evidence((error < SMALL) & (other < regret), said, strictly)
+    return Evidence((error < SMALL) & (other < regret), text, strictly)
 
 
 @on_simple_regret("This is explained by a small number of pulls of the optimal arm.")
@@ -158,11 +164,11 @@ def _few_pulls(rows: Rows) -> Evidence:
     pairs = zip(late, theirs, strict=True)
     fewer = [measured(one, "pulls") < measured(other, "pulls") for one, other in pairs]
     ours, other = ev.share_of_pulls(late), ev.share_of_pulls(theirs)
-    said = (
+    text = (
         f"mean share of T {ours}, R-SR's {other}; fewer pulls than R-SR's at {ev.holding(fewer)} "
         f"of {len(late)} budgets"
     )
-    return Evidence(ours < other, said, ev.all_of(fewer))
+    return Evidence(ours < other, text, ev.all_of(fewer))
 
 
 # --- section 8: multiples of R-UCBE's a ---
@@ -181,17 +187,17 @@ def _early(rows: Rows, factors: Sequence[float]) -> list[ev.Quantity]:
 
 
 def _range(differences: Sequence[ev.Quantity]) -> str:
-    values = [one.value for one in differences]
+    values = [difference.value for difference in differences]
     return f"differences from {short(min(values))} to {short(max(values))}"
 
 
 # With enough runs any two settings differ: "no impact" is a difference too small to matter.
 def _no_impact(differences: Sequence[ev.Quantity]) -> Evidence:
-    largest_first = sorted(differences, key=lambda one: -abs(one.value))
-    inside = [(one > -SMALL) & (one < SMALL) for one in largest_first]
+    largest_first = sorted(differences, key=lambda difference: -abs(difference.value))
+    inside = [(difference > -SMALL) & (difference < SMALL) for difference in largest_first]
     outside = ev.holding(~finding for finding in inside)
-    said = f"more than {short(SMALL)} apart in {outside} of {len(inside)} pairs"
-    return Evidence(ev.all_of(inside), f"{said}; {_range(differences)}")
+    text = f"more than {short(SMALL)} apart in {outside} of {len(inside)} pairs"
+    return Evidence(ev.all_of(inside), f"{text}; {_range(differences)}")
 
 
 @on_exploration("For T <= 185 values larger than a do not significantly impact R-UCBE.")
@@ -205,8 +211,8 @@ def _larger_a(rows: Rows) -> Evidence:
 def _smaller_a(rows: Rows) -> Evidence:
     differences = _early(rows, (0.02, 0.1))
     average = ev.mean(differences)
-    said = f"mean difference {average}, {_range(differences)}"
-    return Evidence(average > 0.0, said, ev.all_of(one > 0.0 for one in differences))
+    text = f"mean difference {average}, {_range(differences)}"
+    return Evidence(average > 0.0, text, ev.all_of(difference > 0.0 for difference in differences))
 
 
 @on_exploration("For T > 185 different values of a seem not to impact the performance.")
@@ -224,11 +230,11 @@ def _any_a_late(rows: Rows) -> Evidence:
 @decided_by("compiled, a run takes no more CPU seconds than that on this machine")
 def _seconds(rows: Sequence[Timing]) -> Evidence:
     own = [row for row in rows if row.algorithm in PAPER_SECONDS]
-    said = "; ".join(
+    text = "; ".join(
         f"{row.algorithm} {row.seconds_python:.2g} s in plain Python, {row.seconds:.2g} s compiled"
         for row in own
     )
-    return Evidence(ev.Finding(all(row.seconds <= row.seconds_paper for row in own)), said)
+    return Evidence(ev.Finding(all(row.seconds <= row.seconds_paper for row in own)), text)
 
 
 # --- appendix H: setting B, the challenging scenario ---
@@ -244,15 +250,15 @@ def _last_change(rows: Rows) -> Evidence:
 @on_setting_b("For short budgets (T < 280) Rest-Sure is the best and R-UCBE the second best.")
 @decided_by("their mean errors over T < 280 are the smallest and the second smallest")
 def _short_budgets(rows: Rows) -> Evidence:
-    found = ev.means(rows, last=279)
+    means = ev.means(rows, last=279)
     rest = [name for name in ALGORITHMS if name not in ("Rest-Sure", "R-UCBE")]
-    second = ev.all_of(found["R-UCBE"] < found[name] for name in rest)
-    in_order = (found["Rest-Sure"] < found["R-UCBE"]) & second
+    second = ev.all_of(means["R-UCBE"] < means[name] for name in rest)
+    in_order = (means["Rest-Sure"] < means["R-UCBE"]) & second
     strictly = []
     for T in (T for T in BUDGETS if T < 280):
         at = {name: ev.at(rows, name, T) for name in ALGORITHMS}
         strictly += [at["Rest-Sure"] < at["R-UCBE"], *(at["R-UCBE"] < at[name] for name in rest)]
-    return Evidence(in_order, f"means: {ev.values_of(found)}", ev.all_of(strictly))
+    return Evidence(in_order, f"means: {ev.values_of(means)}", ev.all_of(strictly))
 
 
 @on_setting_b("For T > 550 R-UCBE has an error < 0.01.")
@@ -271,9 +277,9 @@ def _unreliable(rows: Rows) -> Evidence:
     wrong = {row.T: measured(row) > SMALL for row in late}
     largest = ev.at_least(1, (wrong[budget] for budget in wrong if budget >= 2000))
     where = ", ".join(str(row.T) for row in late if row.error > SMALL) or "none"
-    said = f"above .05 at T = {where} of {len(late)} budgets from 1000 to 3200"
+    text = f"above .05 at T = {where} of {len(late)} budgets from 1000 to 3200"
     several = ev.at_least(2, wrong.values())
-    return Evidence(several & largest, f"{said}, T = 3200: {measured(late[-1])}")
+    return Evidence(several & largest, f"{text}, T = 3200: {measured(late[-1])}")
 
 
 @on_setting_b("R-SR starts providing a small error after R-UCBE does, at T about 1000.")
@@ -285,19 +291,19 @@ def _later(rows: Rows) -> Evidence:
     )
     before = ev.at_least(1, (fast[first] & ~slow[first] for first in BUDGETS))
     theirs, ours = (ev.settles(rows, name, SMALL) for name in ev.OURS)
-    said = f"below .05 from T = {ours} on, R-UCBE from T = {theirs} on"
-    return Evidence(ev.all_of((slow[1200], ~slow[700], before)), said)
+    text = f"below .05 from T = {ours} on, R-UCBE from T = {theirs} on"
+    return Evidence(ev.all_of((slow[1200], ~slow[700], before)), text)
 
 
 @on_setting_b("R-SR is still better behaving than the other baseline algorithms.")
 @decided_by("R-SR's mean error over the 22 budgets is below that of every baseline")
 def _best_of_the_rest(rows: Rows) -> Evidence:
-    found = ev.means(rows)
-    ahead = ev.all_of(found["R-SR"] < found[name] for name in ev.BASELINES)
+    means = ev.means(rows)
+    ahead = ev.all_of(means["R-SR"] < means[name] for name in ev.BASELINES)
     strictly = ev.all_of(
         ev.at(rows, "R-SR", T) < ev.at(rows, name, T) for name in ev.BASELINES for T in BUDGETS
     )
-    return Evidence(ahead, f"means: {ev.values_of(found)}", strictly)
+    return Evidence(ahead, f"means: {ev.values_of(means)}", strictly)
 
 
 # --- appendix H: setting A at six noise levels ---
@@ -311,16 +317,16 @@ def _at_150(rows: Rows) -> ev.Parts:
         here = ev.at(own, "R-UCBE", 150)
         others = [row for row in own if row.T != 150]
         rest = ev.largest(others)
-        said = f"sigma {short(sigma)}: {here}, else at most {measured(rest)} (T = {rest.T})"
-        yield said, [measured(row) < here for row in others]
+        text = f"sigma {short(sigma)}: {here}, else at most {measured(rest)} (T = {rest.T})"
+        yield text, [measured(row) < here for row in others]
 
 
 @on_noise("At T = 150 the expected rewards of 3 arms are close to each other.")
 @decided_by("the third arm is less than half as far from the best as the fourth")
 def _three_close(rows: Rows) -> Evidence:
     gaps = sorted(SETTING_A.problem().gaps(150).tolist())
-    said = ", ".join(short(gap) for gap in gaps[1:])
-    return Evidence(ev.Finding(2 * gaps[2] < gaps[3]), f"gaps at T = 150: {said}")
+    text = ", ".join(short(gap) for gap in gaps[1:])
+    return Evidence(ev.Finding(2 * gaps[2] < gaps[3]), f"gaps at T = 150: {text}")
 
 
 @on_noise("Even there R-UCBE is better than or equal to all the other algorithms.")
@@ -331,32 +337,32 @@ def _no_worse_at_150(rows: Rows) -> ev.Parts:
         others = {name: ev.at(own, name, 150) for name in ALGORITHMS}
         ours = others.pop("R-UCBE")
         best = ev.least(others, list(others))
-        said = f"sigma {short(sigma)}: {ours}, best of the others {best}"
-        yield said, [~(other < ours) for other in others.values()]
+        text = f"sigma {short(sigma)}: {ours}, best of the others {best}"
+        yield text, [~(other < ours) for other in others.values()]
 
 
 @on_noise("For sigma >= 0.05 the performance of R-UCBE starts to degrade.")
 @decided_by("R-UCBE's mean error over T >= 200 grows from sigma = .01 to .05, .1 and .5")
 def _degrades(rows: Rows) -> Evidence:
     late = {sigma: ev.over(select(rows, sigma=sigma), "R-UCBE", 200) for sigma in SIGMAS}
-    found = {f"sigma {short(sigma)}": ev.mean_error(own) for sigma, own in late.items()}
-    rising = list(found.values())[2:]
+    means = {f"sigma {short(sigma)}": ev.mean_error(own) for sigma, own in late.items()}
+    rising = list(means.values())[2:]
     grows = ev.all_of(smaller < larger for smaller, larger in pairwise(rising))
     strictly = ev.all_of(
         measured(less) < measured(more)
         for quiet, noisy in pairwise(SIGMAS[2:])
         for less, more in zip(late[quiet], late[noisy], strict=True)
     )
-    return Evidence(grows, f"means: {ev.values_of(found)}", strictly)
+    return Evidence(grows, f"means: {ev.values_of(means)}", strictly)
 
 
 @on_noise("For sigma = 0.5 R-UCBE's error is constant at 0.8.")
 @decided_by("all of R-UCBE's errors at sigma = .5 are within .05 of .8")
 def _constant(rows: Rows) -> Evidence:
     errors = [measured(row) for row in ev.over(select(rows, sigma=0.5), "R-UCBE")]
-    low, high = (pick(errors, key=lambda one: one.value) for pick in (min, max))
-    said = f"from {low} to {high}, mean {short(ev.mean(errors).value)}"
-    return Evidence(ev.all_of((one > 0.75) & (one < 0.85) for one in errors), said)
+    low, high = (pick(errors, key=lambda error: error.value) for pick in (min, max))
+    text = f"from {low} to {high}, mean {short(ev.mean(errors).value)}"
+    return Evidence(ev.all_of((error > 0.75) & (error < 0.85) for error in errors), text)
 
 
 @on_noise("Only for sigma = 0.5 is R-SR's error not close to zero for T > 1000.")
@@ -365,8 +371,8 @@ def _robust(rows: Rows) -> Evidence:
     late = {sigma: ev.over(select(rows, sigma=sigma), "R-SR", 1001) for sigma in SIGMAS}
     *close, last = (ev.errors_below(SMALL, own) for own in late.values())
     worst = {f"sigma {short(s)}": measured(ev.largest(own)) for s, own in late.items()}
-    said = f"largest errors above T = 1000: {ev.values_of(worst)}"
-    return Evidence(ev.all_of((*close, ~last)), said)
+    text = f"largest errors above T = 1000: {ev.values_of(worst)}"
+    return Evidence(ev.all_of((*close, ~last)), text)
 
 
 def _close_to_best(rows: Rows, sigmas: Sequence[float]) -> ev.Parts:
@@ -374,13 +380,13 @@ def _close_to_best(rows: Rows, sigmas: Sequence[float]) -> ev.Parts:
         here = select(rows, sigma=sigma)
         averages = ev.means(here)
         ours, best = averages["R-SR"], ev.least(averages, ev.BASELINES)
-        said = f"sigma {short(sigma)}: {ours}, best baseline {best}"
+        text = f"sigma {short(sigma)}: {ours}, best baseline {best}"
         strictly = ev.all_of(
             measured(row) - ev.at(here, name, row.T) < CLOSE
             for row in ev.over(here, "R-SR")
             for name in ev.BASELINES
         )
-        yield said, [ours - averages[name] < CLOSE for name in ev.BASELINES], strictly
+        yield text, [ours - averages[name] < CLOSE for name in ev.BASELINES], strictly
 
 
 @on_noise("Excluding R-UCBE, R-SR is the best or close to the best.")
@@ -401,29 +407,31 @@ def _close_at_half(rows: Rows) -> ev.Parts:
 @on_imdb("The algorithm with the largest success rate is R-UCBE.")
 @decided_by("R-UCBE is right at the most budgets")
 def _most_successes(rows: Rows) -> Evidence:
-    found = ev.successes(rows)
-    most = ev.all_of(found[name] < found["R-UCBE"] for name in found if name != "R-UCBE")
-    return Evidence(most, f"of 11: {ev.values_of(found, 2)}")
+    successes = ev.successes(rows)
+    most = ev.all_of(
+        successes[name] < successes["R-UCBE"] for name in successes if name != "R-UCBE"
+    )
+    return Evidence(most, f"of 11: {ev.values_of(successes, 2)}")
 
 
 @on_imdb("R-SR provides the third best success rate.")
 @decided_by("two algorithms are right at more budgets than R-SR")
 def _third(rows: Rows) -> Evidence:
-    found = ev.successes(rows)
-    ahead = [found["R-SR"] < value for value in found.values()]
+    successes = ev.successes(rows)
+    ahead = [successes["R-SR"] < value for value in successes.values()]
     two = ev.at_least(2, ahead) & ~ev.at_least(3, ahead)
-    return Evidence(two, f"R-SR {short(found['R-SR'].value)}, {ev.holding(ahead)} above it")
+    return Evidence(two, f"R-SR {short(successes['R-SR'].value)}, {ev.holding(ahead)} above it")
 
 
 @on_imdb("Rest-Sure, the only baseline above R-SR, is right only twice in 6 for T >= 5000.")
 @decided_by("Rest-Sure alone is above R-SR, and right at 2 (rounded) of the 6 largest budgets")
 def _issues(rows: Rows) -> Evidence:
-    found, late = ev.successes(rows), ev.successes(rows, 5000)["Rest-Sure"]
-    ahead = {name: found["R-SR"] < found[name] for name in ev.BASELINES}
+    successes, late = ev.successes(rows), ev.successes(rows, 5000)["Rest-Sure"]
+    ahead = {name: successes["R-SR"] < successes[name] for name in ev.BASELINES}
     better = [name for name, finding in ahead.items() if finding.holds is True]
-    said = f"above R-SR: {', '.join(better) or 'none'}; Rest-Sure right at {late} of 6"
+    text = f"above R-SR: {', '.join(better) or 'none'}; Rest-Sure right at {late} of 6"
     alone = [ahead.pop("Rest-Sure"), *(~finding for finding in ahead.values())]
-    return Evidence(ev.all_of((*alone, (late > 1.5) & (late < 2.5))), said)
+    return Evidence(ev.all_of((*alone, (late > 1.5) & (late < 2.5))), text)
 
 
 @on_imdb("Our algorithms provide more correct guesses as T increases.")
@@ -433,15 +441,17 @@ def _progress(rows: Rows) -> ev.Parts:
         early = ev.mean_error(ev.over(rows, name, last=4999))
         late = ev.mean_error(ev.over(rows, name, 5000))
         share, later = (short(1 - part.value, 2) for part in (early, late))
-        said = f"{name} right in {share} below T = 5000, {later} from there"
+        text = f"{name} right in {share} below T = 5000, {later} from there"
         errors = [measured(row) for row in ev.over(rows, name)]
         strictly = ev.all_of(~(before < after) for before, after in pairwise(errors))
-        yield said, [late < early], strictly
+        yield text, [late < early], strictly
 
 
 @on_imdb("The proposed algorithms outperform state-of-the-art ones.")
 @decided_by("both are right at more budgets than every baseline")
 def _both_ahead(rows: Rows) -> Evidence:
-    found = ev.successes(rows)
-    ahead = ev.all_of(found[other] < found[name] for name in ev.OURS for other in ev.BASELINES)
-    return Evidence(ahead, f"of 11: {ev.values_of(found, 2)}")
+    successes = ev.successes(rows)
+    ahead = ev.all_of(
+        successes[other] < successes[name] for name in ev.OURS for other in ev.BASELINES
+    )
+    return Evidence(ahead, f"of 11: {ev.values_of(successes, 2)}")

@@ -55,8 +55,12 @@ def entitle(figure: Any, title: str, rows: Sequence[Any], mode: str) -> None:
     """Write above a picture what it shows: title, mode, number of runs, version, series."""
     counts = sorted({row.runs for row in rows if getattr(row, "runs", 0)})
     runs = " to ".join(f"{count:,}" for count in dict.fromkeys((*counts[:1], *counts[-1:])))
-    made = [mode, f"{runs} run{'s' * (runs != '1')}" if runs else "", f"latebloomer {__version__}"]
-    lines = [", ".join([title, *filter(None, made)]), explained(rows, mode)]
+    origin = [
+        mode,
+        f"{runs} run{'s' * (runs != '1')}" if runs else "",
+        f"latebloomer {__version__}",
+    ]
+    lines = [", ".join([title, *filter(None, origin)]), explained(rows, mode)]
     width = int(figure.get_figwidth() * LETTERS_PER_INCH)
     text = "\n".join(part for line in lines for part in wrap(line, width))
     figure.suptitle(text, fontsize=TITLE)
@@ -88,7 +92,7 @@ def curves(
         own = select(rows, algorithm=series)
         look = (styles or {}).get(series, style(series))
         columns = ("T", what, f"{what}_low", f"{what}_high")
-        budgets, middle, low, high = ([getattr(row, one) for row in own] for one in columns)
+        budgets, middle, low, high = ([getattr(row, column) for row in own] for column in columns)
         ax.plot(budgets, middle, label=series, **look.line(place, len(names), len(own)))
         ax.fill_between(budgets, low, high, color=look.color, alpha=band, linewidth=0)
     ax.set_xscale("log")

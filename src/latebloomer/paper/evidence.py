@@ -89,8 +89,8 @@ def _rows_of(parts: Iterable[Quantity | Finding]) -> tuple[Row, ...]:
 
 def all_of(findings: Iterable[Finding]) -> Finding:
     """Return whether every one holds."""
-    found = list(findings)
-    return at_least(len(found), found)
+    listed = list(findings)
+    return at_least(len(listed), listed)
 
 
 def at_least(count: int, findings: Iterable[Finding]) -> Finding:
@@ -100,12 +100,12 @@ def at_least(count: int, findings: Iterable[Finding]) -> Finding:
     >>> [at_least(2, case).holds for case in ((yes, yes, open), (yes, open), (yes, no))]
     [True, None, False]
     """
-    found = list(findings)
-    sure = sum(finding.holds is True for finding in found)
-    unsure = [finding for finding in found if finding.holds is None]
+    listed = list(findings)
+    sure = sum(finding.holds is True for finding in listed)
+    unsure = [finding for finding in listed if finding.holds is None]
     if sure < count <= sure + len(unsure):
         return Finding(None, _rows_of(unsure))
-    return Finding(sure >= count, _rows_of(found))
+    return Finding(sure >= count, _rows_of(listed))
 
 
 def holding(findings: Iterable[Finding]) -> int:
@@ -128,7 +128,7 @@ def total(quantities: Sequence[Quantity], weight: float = 1.0) -> Quantity:
     Runs at different budgets share their random draws, so independence must not be assumed.
     """
     columns = ("value", "low", "high")
-    sums = [weight * sum(getattr(one, name) for one in quantities) for name in columns]
+    sums = [weight * sum(getattr(quantity, name) for quantity in quantities) for name in columns]
     return Quantity(sums[0], sums[1], sums[2], _rows_of(quantities))
 
 
@@ -155,16 +155,16 @@ def over(rows: Rows, algorithm: str, first: float = 0, last: float = inf) -> lis
 def means(rows: Rows, what: str = "error", last: float = inf) -> dict[str, Quantity]:
     """Return the mean of each algorithm over budgets, the smallest first."""
     own = {name: over(rows, name, last=last) for name in ALGORITHMS}
-    found = {name: mean([measured(row, what) for row in part]) for name, part in own.items()}
-    return dict(sorted(found.items(), key=lambda item: item[1].value))
+    by_name = {name: mean([measured(row, what) for row in part]) for name, part in own.items()}
+    return dict(sorted(by_name.items(), key=lambda item: item[1].value))
 
 
 def successes(rows: Rows, first: int = 0, of: Sequence[str] = ALGORITHMS) -> dict[str, Quantity]:
     """Return at how many budgets each algorithm is right, the most first; a mean if drawn."""
-    one, found = Quantity(1.0, 1.0, 1.0, ()), {}
+    one, totals = Quantity(1.0, 1.0, 1.0, ()), {}
     for name in of:
-        found[name] = total([one - measured(row) for row in over(rows, name, first)])
-    return dict(sorted(found.items(), key=lambda item: -item[1].value))
+        totals[name] = total([one - measured(row) for row in over(rows, name, first)])
+    return dict(sorted(totals.items(), key=lambda item: -item[1].value))
 
 
 def largest(rows: Rows) -> Row:
@@ -209,7 +209,9 @@ def short(value: float, digits: int = 3) -> str:
 
 def values_of(quantities: dict[str, Quantity], digits: int = 3) -> str:
     """Return names with values, without the intervals: 'RR .123, SR .4'."""
-    return ", ".join(f"{name} {short(one.value, digits)}" for name, one in quantities.items())
+    return ", ".join(
+        f"{name} {short(quantity.value, digits)}" for name, quantity in quantities.items()
+    )
 
 
 def largest_error(rows: Rows) -> str:
@@ -268,9 +270,12 @@ def decided_by(criterion: str) -> Callable[[Callable[..., Any]], tuple[str, Chec
     """Say what decides the claim above a check; one that yields parts holds if all of them do."""
 
     def joined(check: Callable[..., Any], rows: Rows) -> Evidence:
-        said, found, *strictly = zip(*check(rows), strict=True)
-        numbers, strict = "; ".join(said), all_of(one for part in strictly for one in part)
-        finding = all_of(finding for part in found for finding in part)
+        texts, findings, *strictly = zip(*check(rows), strict=True)
+        numbers, strict = (
+            "; ".join(texts),
+            all_of(finding for part in strictly for finding in part),
+        )
+        finding = all_of(finding for part in findings for finding in part)
         return Evidence(finding, numbers, strict if strictly else None)
 
     return lambda check: (criterion, partial(joined, check) if yields(check) else check)

@@ -65,10 +65,10 @@ class Setting:
 
     def problem(self) -> Problem:
         """Return the problem with this noise."""
-        made = self.make()
-        if isinstance(made.noise, Noiseless):
-            return made
-        return replace(made, noise=Gaussian(self.sigma), label=self.name)
+        built = self.make()
+        if isinstance(built.noise, Noiseless):
+            return built
+        return replace(built, noise=Gaussian(self.sigma), label=self.name)
 
     def gaps(self, budget: int) -> Floats:
         """Return Delta_i(T), from the means of the authors' code."""
@@ -105,8 +105,8 @@ class Setting:
         """
         means = self.problem().means(BUDGETS[-1])
         limits = (exploration_limit(means[:, :T], T, self.sigma, WINDOW) for T in BUDGETS)
-        found = zip(BUDGETS, limits, strict=True)
-        return {budget: a for budget, a in found if not isinstance(a, NoExploration)}
+        pairs = zip(BUDGETS, limits, strict=True)
+        return {budget: a for budget, a in pairs if not isinstance(a, NoExploration)}
 
     def ucbe_exploration(self, budget: int) -> float:
         """Return UCB-E's a with these gaps."""
@@ -248,15 +248,15 @@ def random_draws(
     The recorded curves of IMDB have no noise, and nothing was seeded there. Our uniforms take as
     long as the rest: they are replaced by the noise unless `unseeded`.
     """
-    recorded, stream, found = setting.name == "imdb", np.random.RandomState(), []
+    recorded, stream, draws = setting.name == "imdb", np.random.RandomState(), []
     for trial in trials:
         stream.seed(trial)
         noise = np.zeros(budget) if recorded else stream.normal(0, setting.sigma, budget)
         ours = noise
         if unseeded:
             ours = np.random.default_rng([trial, UNSEEDED_STREAM]).random(2 * budget)
-        found.append((noise, stream.random_sample(budget), ours))
-    return tuple(np.array(rows) for rows in zip(*found, strict=True))
+        draws.append((noise, stream.random_sample(budget), ours))
+    return tuple(np.array(rows) for rows in zip(*draws, strict=True))
 
 
 def published_rows(setting: Setting, algorithms: Algorithms, budget: int, runs: int) -> list[Row]:
@@ -292,8 +292,10 @@ def play(
     """Return rows of a setting at one budget, of algorithms or multiples of R-UCBE's a."""
     factors = {name: (FACTORS | BY_ESTIMATE).get(name, 1.0) for name in names}
     if workbench.mode == AS_PUBLISHED:
-        made = {name: ("R-UCBE" if name in FACTORS else name, factors[name]) for name in factors}
-        return published_rows(setting, made, budget, runs)
+        algorithms = {
+            name: ("R-UCBE" if name in FACTORS else name, factors[name]) for name in factors
+        }
+        return published_rows(setting, algorithms, budget, runs)
     a, sigma = setting.exploration(budget), setting.sigma
     theory = RisingUCBE(exploration="theory", noise=sigma, recommend="bound")
     policies = as_written_policies(sigma, a) | {THEORY: theory}
@@ -301,8 +303,8 @@ def play(
         by = "estimate" if name in BY_ESTIMATE else "bound"
         policies[name] = RisingUCBE(exploration=factor * a, noise=sigma, recommend=by)
     wanted = {name: policies[name] for name in factors}
-    found = simulated_rows(workbench, setting.problem(), wanted, budget, runs)
-    return [row._replace(factor=factors[row.algorithm]) for row in found]
+    rows = simulated_rows(workbench, setting.problem(), wanted, budget, runs)
+    return [row._replace(factor=factors[row.algorithm]) for row in rows]
 
 
 def _names(mode: str) -> tuple[str, ...]:
@@ -385,9 +387,9 @@ def imdb(workbench: Workbench) -> list[Row]:
     fixed = [name for name in names if name not in drawn]
 
     def played(budget: int) -> list[Row]:
-        found = [_exact(row) for row in play(workbench, IMDB, fixed, 1, budget)]
-        found += play(workbench, IMDB, drawn, workbench.runs, budget)
-        return sorted(found, key=lambda row: names.index(row.algorithm))
+        rows = [_exact(row) for row in play(workbench, IMDB, fixed, 1, budget)]
+        rows += play(workbench, IMDB, drawn, workbench.runs, budget)
+        return sorted(rows, key=lambda row: names.index(row.algorithm))
 
     return _series(workbench, "imdb", workbench.runs, IMDB_BUDGETS, by_budget, played)
 
@@ -417,6 +419,6 @@ def more_runs(workbench: Workbench, setting: Setting, rows: Sequence[Row], runs:
         )
 
     keys = list(dict.fromkeys(map(key_of, rows)))
-    found = _series(workbench, f"more-{setting.name}", runs, keys, key_of, played)
-    by_key = {key_of(row): row for row in found}
+    series = _series(workbench, f"more-{setting.name}", runs, keys, key_of, played)
+    by_key = {key_of(row): row for row in series}
     return [by_key[key_of(row)]._replace(panel=row.panel) for row in rows]

@@ -85,7 +85,7 @@ def _bounds(workbench: Workbench, name: str) -> list[Bound]:
     # Constants of Assumption 2; the largest n^beta gamma(n) of these curves comes early.
     constants = (beta, theory.smallest_c(curves[:, : 10**4], beta))
     measured = _measured(workbench, name, curves)
-    found = []
+    rows = []
     for budget in BUDGETS:
         part = curves[:, :budget]
         behind = theory.gaps(part[:, -1:], 1)  # they depend on the last means alone
@@ -93,20 +93,20 @@ def _bounds(workbench: Workbench, name: str) -> list[Bound]:
             row = Bound(name, algorithm, budget, *guarantee(part, behind, *constants))
             for own in select(measured, algorithm=algorithm, T=budget):
                 row = row._replace(**{what: getattr(own, what) for what in MEASURED})
-            found.append(row)
-    return found
+            rows.append(row)
+    return rows
 
 
 def _measured(workbench: Workbench, name: str, curves: Floats) -> list[Row]:
     def play(budget: int) -> list[Row]:
         by_sums = {"R-SR": make_policy("r-sr"), "RR-SW": make_policy("rr-sw")}
         problem = Problem(curves[:, :budget], SIGMA, label=name)
-        found = simulated_rows(workbench, problem, by_sums, budget, workbench.runs)
+        rows = simulated_rows(workbench, problem, by_sums, budget, workbench.runs)
         if budget <= PLAYED:
             by_bound = RisingUCBE(noise=SIGMA, recommend="bound")  # what Theorem 1 is about
             pulling = {"R-UCBE": by_bound, ESTIMATE: replace(by_bound, recommend="estimate")}
-            found += simulated_rows(workbench, problem, pulling, budget, workbench.runs)
-        return found
+            rows += simulated_rows(workbench, problem, pulling, budget, workbench.runs)
+        return rows
 
     return workbench.rows_of(f"bounds-{name}", BUDGETS, play)
 
@@ -245,7 +245,9 @@ def family_rows(workbench: Workbench) -> list[Row]:
         family, budget = key
         policies = as_written_policies(SIGMA, "theory") | {"SH": make_policy("sh")}
         problems = [random_problem(family, ARMS, seed, SIGMA) for seed in range(INSTANCES)]
-        played = [simulated_rows(workbench, one, policies, budget, runs) for one in problems]
+        played = [
+            simulated_rows(workbench, problem, policies, budget, runs) for problem in problems
+        ]
         return [_over_instances(rows, family) for rows in zip(*played, strict=True)]
 
     keys = [(family, budget) for family in FAMILIES for budget in FAMILY_BUDGETS]
@@ -291,7 +293,9 @@ def families(pyplot: Any, rows: list[Row], mode: str) -> Shown:
     axes[0, 0].set_ylabel("mean error")
     axes[1, 0].set_ylabel("mean simple regret")
     drawing.shared_legend(drawn, axes[0, 0], columns=10)
-    cells = [select(rows, panel=one, T=budget) for one in FAMILIES for budget in FAMILY_BUDGETS]
+    cells = [
+        select(rows, panel=panel, T=budget) for panel in FAMILIES for budget in FAMILY_BUDGETS
+    ]
     first = [min(cell, key=lambda row: row.regret).algorithm for cell in cells]
     won = ", ".join(f"{name} in {first.count(name)}" for name in dict.fromkeys(first))
     errors = [{row.algorithm: row.error for row in cell} for cell in cells]

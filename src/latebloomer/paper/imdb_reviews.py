@@ -48,22 +48,24 @@ def words_in(text: str) -> Counter[str]:
 
 def reviews_in(archive: Path) -> Iterator[Review]:
     """Yield the labeled reviews of the archive, by part and file name."""
-    found: dict[str, list[tuple[str, Counter[str]]]] = {part: [] for part in PARTS}
+    reviews: dict[str, list[tuple[str, Counter[str]]]] = {part: [] for part in PARTS}
     try:
         with tarfile.open(archive) as tar:
             for member in tar:
                 path = PurePosixPath(member.name)
                 part = "/".join(path.parent.parts[-2:])
-                file = tar.extractfile(member) if part in found and path.suffix == ".txt" else None
+                file = (
+                    tar.extractfile(member) if part in reviews and path.suffix == ".txt" else None
+                )
                 if file is not None:
-                    found[part].append((path.name, words_in(file.read().decode("utf-8"))))
+                    reviews[part].append((path.name, words_in(file.read().decode("utf-8"))))
     except (OSError, tarfile.TarError) as error:
         raise CurveError(f"{archive}: not the archive of reviews ({error})") from error
-    empty = [part for part in PARTS if not found[part]]
+    empty = [part for part in PARTS if not reviews[part]]
     if empty:
         raise CurveError(f"{archive}: there are no reviews in aclImdb/{empty[0]}")
     for part in PARTS:
-        yield from (Review(words, part.endswith("pos")) for _, words in sorted(found[part]))
+        yield from (Review(words, part.endswith("pos")) for _, words in sorted(reviews[part]))
 
 
 def write_counts(reviews: Iterable[Review], folder: Path) -> Path:
@@ -77,9 +79,9 @@ def write_counts(reviews: Iterable[Review], folder: Path) -> Path:
         sorted((place[word], n) for word, n in review.words.items() if word in place)
         for review in every
     ]
-    made = io.BytesIO()
+    archive = io.BytesIO()
     np.savez_compressed(
-        made,
+        archive,
         data=np.array([n for row in rows for _, n in row], np.uint16),
         indices=np.array([column for row in rows for column, _ in row], np.uint16),
         indptr=np.cumsum([0, *map(len, rows)], dtype=np.int32),
@@ -88,7 +90,7 @@ def write_counts(reviews: Iterable[Review], folder: Path) -> Path:
         label=np.array([review.positive for review in every], np.int8),
     )
     path = make_folder(folder / FILE.parent) / FILE.name
-    write_file(path, made.getvalue())
+    write_file(path, archive.getvalue())
     return path
 
 

@@ -115,23 +115,23 @@ def train_network(name: str, reviews: Reviews, runs: range, steps: int) -> Predi
 
 def initial_weights(sizes: tuple[int, ...], seed: int) -> list[Floats]:
     """Return Glorot's uniform weights and intercepts of each layer, as scikit-learn draws them."""
-    draw, found = np.random.RandomState(seed), []
+    draw, layers = np.random.RandomState(seed), []
     for fan_in, fan_out in pairwise(sizes):
         bound = sqrt(6.0 / (fan_in + fan_out))
-        found += [draw.uniform(-bound, bound, (fan_in, fan_out))]
-        found += [draw.uniform(-bound, bound, fan_out)]
-    return found
+        layers += [draw.uniform(-bound, bound, (fan_in, fan_out))]
+        layers += [draw.uniform(-bound, bound, fan_out)]
+    return layers
 
 
 def gradients(theta: list[Floats], inputs: list[Floats], error: Floats) -> list[Floats]:
     """Return the gradient of the penalized log loss, from the output's `error` = p - y."""
-    found: list[Floats] = []
+    slopes: list[Floats] = []
     for layer in reversed(range(len(theta) // 2)):
         weights, x = theta[2 * layer], inputs[layer]
-        found = [x[:, :, None] * error[:, None] + PENALTY * weights, error, *found]
+        slopes = [x[:, :, None] * error[:, None] + PENALTY * weights, error, *slopes]
         if layer > 0:
             error = (weights @ error[:, :, None])[:, :, 0] * (x > 0.0)
-    return found
+    return slopes
 
 
 class Bin(NamedTuple):

@@ -60,7 +60,9 @@ def chosen(names: Sequence[str]) -> list[Figure]:
     for name in names:
         if name not in known:
             raise unknown("figure", name, known)
-    wanted = [one for one in FIGURES if one.name in names or ("all" in names and one.in_all)]
+    wanted = [
+        figure for figure in FIGURES if figure.name in names or ("all" in names and figure.in_all)
+    ]
     require(bool(wanted), "names", list(names), "at least one, or all", "there is nothing to make")
     return wanted
 
@@ -85,14 +87,14 @@ def reproduce(names: Sequence[str], workbench: Workbench) -> list[str]:
     for figure in figures:
         started = time.perf_counter()
         try:
-            found = _make(figure, workbench, pyplot)
+            kept = _make(figure, workbench, pyplot)
         except OutputError:
             raise  # the others could not be written either
         except LatebloomerError as error:
             failures.append(f"{figure.name}: {type(error).__name__}: {error}")
             workbench.say(failures[-1])
             continue
-        spent = "kept" if found else f"{time.perf_counter() - started:.1f} s"
+        spent = "kept" if kept else f"{time.perf_counter() - started:.1f} s"
         workbench.say(f"{figure.name:16} {spent:>8}  {file_of(workbench, figure, 'png')}")
     write_page(workbench, decide_claims(workbench, figures))
     workbench.say(f"{'index':16} {'':>8}  {workbench.folder / 'index.html'}")
@@ -154,9 +156,13 @@ MOST_ROWS = 600  # of a table on the page; the file has all
 def write_page(workbench: Workbench, results: Sequence[ClaimResult]) -> None:
     """Write the page of all figures of this version that are in the folder, of both modes."""
     benches = [replace(workbench, mode=mode) for mode in paper.MODES]
-    made = [(one, figure) for figure in FIGURES for one in benches if _is_made(one, figure)]
-    links = " ".join(f'<a href="#{_anchor(*one)}">{_anchor(*one)}</a>' for one in made)
-    body = "\n".join(_section(*one) for one in made)
+    sections = [
+        (bench, figure) for figure in FIGURES for bench in benches if _is_made(bench, figure)
+    ]
+    links = " ".join(
+        f'<a href="#{_anchor(*section)}">{_anchor(*section)}</a>' for section in sections
+    )
+    body = "\n".join(_section(*section) for section in sections)
     title = "Best arm identification for stochastic rising bandits, reproduced"
     values = f"<h2 id='values'>Values of each mode</h2>{_table('values', COLUMNS, CONVENTIONS)}"
     text = f"<h1>{title}</h1>{ABOUT}<nav>{links}</nav>{_claims(results)}{values}{body}"
@@ -175,39 +181,42 @@ def _anchor(workbench: Workbench, figure: Figure) -> str:
 def _claims(results: Sequence[ClaimResult]) -> str:
     if not results:
         return ""
-    found = [result.verdict for result in results]
-    counts = ", ".join(f"{found.count(word)} {word}" for word in VERDICTS)
+    verdicts = [result.verdict for result in results]
+    counts = ", ".join(f"{verdicts.count(word)} {word}" for word in VERDICTS)
     head = ("claim", "decided by", "verdict", *VIEWS, "strictly, in this order")
     rows = [
         (
-            f"{one.claim} ({one.where})",
-            one.decided_by,
-            one.verdict,
-            *_with_numbers(one),
-            one.strictly,
+            f"{result.claim} ({result.where})",
+            result.decided_by,
+            result.verdict,
+            *_with_numbers(result),
+            result.strictly,
         )
-        for one in results
+        for result in results
     ]
-    said = f"{counts}. {'; '.join(summary(results))}."
-    return f"<h2 id='claims'>Claims</h2><p>{said}</p>{_table('claims', head, rows)}"
+    text = f"{counts}. {'; '.join(summary(results))}."
+    return f"<h2 id='claims'>Claims</h2><p>{text}</p>{_table('claims', head, rows)}"
 
 
-def _with_numbers(one: ClaimResult) -> list[str]:
-    words = (one.as_written, one.as_published, one.with_our_recommendation)
-    numbers = (one.numbers_as_written, one.numbers_as_published)
-    both = zip(words, (*numbers, one.numbers_with_our_recommendation), strict=True)
+def _with_numbers(result: ClaimResult) -> list[str]:
+    words = (result.as_written, result.as_published, result.with_our_recommendation)
+    numbers = (result.numbers_as_written, result.numbers_as_published)
+    both = zip(words, (*numbers, result.numbers_with_our_recommendation), strict=True)
     return [f"{word} ({number})" for word, number in both]
 
 
 def summary(results: Sequence[ClaimResult]) -> list[str]:
     """Return how many claims hold, fail and are open in each view."""
     words = zip(
-        *((one.as_written, one.as_published, one.with_our_recommendation) for one in results),
+        *(
+            (result.as_written, result.as_published, result.with_our_recommendation)
+            for result in results
+        ),
         strict=True,
     )
     return [
-        f"{view}: " + ", ".join(f"{found.count(word)} {word}" for word in WORDS.values())
-        for view, found in zip(VIEWS, words, strict=True)
+        f"{view}: " + ", ".join(f"{verdicts.count(word)} {word}" for word in WORDS.values())
+        for view, verdicts in zip(VIEWS, words, strict=True)
     ]
 
 

@@ -122,7 +122,8 @@ def parameters(workbench: Workbench) -> list[Parameters]:
     """Return the parameters of setting A's arms."""
     curves: Any = SETTING_A.problem().curves
     return [
-        Parameters(f"arm {arm}", one.b, one.c, one.psi) for arm, one in enumerate(curves, start=1)
+        Parameters(f"arm {arm}", curve.b, curve.c, curve.psi)
+        for arm, curve in enumerate(curves, start=1)
     ]
 
 
@@ -274,8 +275,8 @@ def running_time(pyplot: Any, rows: list[Timing], mode: str) -> Shown:
     drawing.grid(ax, "x")
     drawing.side_legend(ax)
     own = [row for row in rows if row.algorithm in PAPER_SECONDS]
-    said = [f"{one.algorithm} {one.seconds:.2g}, {one.seconds_python:.2g} s" for one in own]
-    return drawn, [f"One thread of this machine, compiled and plain Python: {'; '.join(said)}."]
+    times = [f"{row.algorithm} {row.seconds:.2g}, {row.seconds_python:.2g} s" for row in own]
+    return drawn, [f"One thread of this machine, compiled and plain Python: {'; '.join(times)}."]
 
 
 # --- IMDB: Table 2 and the recorded curves, appendix H ---

@@ -53,13 +53,13 @@ def decide_claims(workbench: Workbench, figures: Sequence[Figure]) -> list[Claim
 
     They are kept for these figures too if their data are missing.
     """
-    path, made = workbench.folder / "claims.csv", {figure.name: figure for figure in figures}
+    path, by_name = workbench.folder / "claims.csv", {figure.name: figure for figure in figures}
     before: list[ClaimResult] = read_rows(path, ClaimResult)
     results = []
     for name in dict.fromkeys(claim.passage.figure for claim in CLAIMS):
-        found = _decide(workbench, made[name]) if name in made else None
+        decided = _decide(workbench, by_name[name]) if name in by_name else None
         old = [result for result in before if result.figure == name]
-        results += old if found is None else found
+        results += old if decided is None else decided
     if results:
         write_rows(path, results)
     return results
@@ -97,8 +97,8 @@ def _more_published(workbench: Workbench, setting: ex.Setting, rows: Rows, runs:
 def _more_ours(workbench: Workbench, setting: ex.Setting, rows: Rows, runs: int) -> list[Row]:
     """Play R-UCBE by the estimate; its rows have the name R-UCBE here."""
     asked = [ex.as_series(row, "R-UCBE", ex.ESTIMATE) for row in rows]
-    found = ex.more_runs(workbench, setting, asked, runs)
-    return [ex.as_series(row, ex.ESTIMATE, "R-UCBE") for row in found]
+    new_rows = ex.more_runs(workbench, setting, asked, runs)
+    return [ex.as_series(row, ex.ESTIMATE, "R-UCBE") for row in new_rows]
 
 
 def decide(workbench: Workbench, rows: Rows, repeat: Repeat, claim: Claim) -> Evidence:
@@ -106,10 +106,10 @@ def decide(workbench: Workbench, rows: Rows, repeat: Repeat, claim: Claim) -> Ev
 
     It stays open if `MOST_RUNS` do not decide it, or would take more than `MOST_PULLS`.
     """
-    found, pulls = claim.check(rows), 0
+    evidence, pulls = claim.check(rows), 0
     by_sums = BY_SUMS if workbench.mode == paper.AS_WRITTEN else ()
-    while found.finding.holds is None:
-        drawn = [row for row in found.finding.rows if row.error_low < row.error_high]
+    while evidence.finding.holds is None:
+        drawn = [row for row in evidence.finding.rows if row.error_low < row.error_high]
         runs = min(MOST_RUNS, 10 * min((row.runs for row in drawn), default=MOST_RUNS))
         few = [row for row in drawn if row.runs < runs][:AT_A_TIME]
         pulls += runs * sum(row.T for row in few if row.algorithm not in by_sums)
@@ -117,8 +117,8 @@ def decide(workbench: Workbench, rows: Rows, repeat: Repeat, claim: Claim) -> Ev
             break
         replaced = dict(zip(few, repeat(claim.passage.setting, few, runs), strict=True))
         rows = [replaced.get(row, row) for row in rows]
-        found = claim.check(rows)
-    return found
+        evidence = claim.check(rows)
+    return evidence
 
 
 def with_wilson(rows: Rows) -> list[Row]:
@@ -138,9 +138,11 @@ def result_of(claim: Claim, written: Evidence, published: Evidence, ours: Eviden
     verdict = verdict_of(written.finding.holds, published.finding.holds)
     where = (claim.passage.figure, claim.passage.where, claim.sentence, claim.decided_by)
     three = (written, published, ours)
-    words = [_word(one.finding) for one in three]
-    strict = ", ".join(_word(one.strictly) for one in three if one.strictly is not None)
-    numbers = [f"{one.finding.runs()}: {one.numbers}" for one in three]
+    words = [_word(evidence.finding) for evidence in three]
+    strict = ", ".join(
+        _word(evidence.strictly) for evidence in three if evidence.strictly is not None
+    )
+    numbers = [f"{evidence.finding.runs()}: {evidence.numbers}" for evidence in three]
     return ClaimResult._make((*where, verdict, *words, strict, *numbers, __version__))
 
 

@@ -117,12 +117,12 @@ class Workbench:
 
     def rows_of(self, what: str, keys: Sequence[Key], rows: Play[Key]) -> list[Row]:
         """Return the rows of all keys, in this order, while progress is shown."""
-        found: list[Row] = []
+        collected: list[Row] = []
         with progress_bar(len(keys), what, self.shown) as advance:
             for key in keys:
-                found += rows(key)
+                collected += rows(key)
                 advance(1)
-        return found
+        return collected
 
     def trials_of(
         self,
@@ -138,16 +138,16 @@ class Workbench:
         little work.
         """
         path = self.file_of(f"{what}.{runs}.csv")
-        found: dict[Key, list[Row]] = {}
+        by_key: dict[Key, list[Row]] = {}
         for row in read_rows(path):
-            found.setdefault(key_of(row), []).append(row)
-        missing = [key for key in keys if key not in found]
+            by_key.setdefault(key_of(row), []).append(row)
+        missing = [key for key in keys if key not in by_key]
         with progress_bar(len(missing), what, self.shown) as advance:
             for key, rows in _played(play, missing, self.jobs):
-                found[key] = rows
-                write_rows(path, [row for part in found.values() for row in part])
+                by_key[key] = rows
+                write_rows(path, [row for part in by_key.values() for row in part])
                 advance(1)
-        return [row for key in keys for row in found[key]]
+        return [row for key in keys for row in by_key[key]]
 
 
 def _played(play: Play[Key], keys: Iterable[Key], workers: int) -> Iterator[tuple[Key, list[Row]]]:

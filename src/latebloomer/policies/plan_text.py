@@ -99,8 +99,8 @@ class Description:
         size = f"{self.arms} learners, {self.budget:,} pulls"
         title = f"{label_of(self.policy)}: {size}, compared at {self.horizon:,} pulls"
         rows = [
-            [str(j), str(one.arms or "any"), f"{one.upto:,}", f"{one.pulls:,}"]
-            for j, one in enumerate(self.phases, 1)
+            [str(j), str(phase.arms or "any"), f"{phase.upto:,}", f"{phase.pulls:,}"]
+            for j, phase in enumerate(self.phases, 1)
         ]
         head = ["phase", "learners", "pulls each", "total pulls"]
         return html_table(title, head, rows, [*self.outlook, self.advice])

@@ -81,14 +81,14 @@ def priced_levels(
     >>> priced_levels([4, 3, 2], 4, 5, 20, money=60)  # all can be trained to the end
     [20, 20, 20]
     """
-    lowest, steep = min(horizon, max(now, least)), [(total / one) ** power for one in sweeps]
+    lowest, steep = min(horizon, max(now, least)), [(total / sweep) ** power for sweep in sweeps]
 
     def at(scale: float) -> list[int]:
-        return [int(min(horizon, max(lowest, scale * one))) for one in steep]
+        return [int(min(horizon, max(lowest, scale * rise))) for rise in steep]
 
     def cost(levels: Sequence[int]) -> float:
         added = [level - before for before, level in pairwise([now, *levels])]
-        return sum(one * more for one, more in zip(sweeps, added, strict=True))
+        return sum(sweep * more for sweep, more in zip(sweeps, added, strict=True))
 
     low, high = 0.0, horizon if horizon < inf else now + money / min(sweeps) + 1.0
     if cost(at(high)) <= money:

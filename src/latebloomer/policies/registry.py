@@ -62,9 +62,9 @@ class Registry(Mapping[str, "type[Policy]"]):
 
     def __getitem__(self, name: str) -> type[Policy]:
         file, _, cls = self._homes[name].rpartition(".")
-        found: type[Policy] = getattr(import_module(f"latebloomer.policies.{file}"), cls)
-        check_name(name, found)
-        return found
+        policy_class: type[Policy] = getattr(import_module(f"latebloomer.policies.{file}"), cls)
+        check_name(name, policy_class)
+        return policy_class
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._homes)
@@ -277,7 +277,9 @@ def _text(value: Any) -> str:
     Numbers in a tuple have four digits.
     """
     if isinstance(value, tuple | list):  # one number per arm: 17 digits of each are hard to read
-        return "/".join(f"{one:.4g}" if isinstance(one, float) else _text(one) for one in value)
+        return "/".join(
+            f"{part:.4g}" if isinstance(part, float) else _text(part) for part in value
+        )
     if isinstance(value, float):
         return str(int(value)) if abs(value) < 1e15 and value == int(value) else repr(float(value))
     return str(value)

@@ -239,10 +239,10 @@ class UCBE(Policy):
         return recent_mean(ledger, i, ledger.n[i])
 
 
-def _gaps(given: Any) -> tuple[float, ...]:
-    if isinstance(given, str) or not isinstance(given, Iterable):
-        raise SettingError(f"gaps={given!r} must be a sequence of numbers, one per learner.")
-    gaps = tuple(given)
+def _gaps(values: Any) -> tuple[float, ...]:
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise SettingError(f"gaps={values!r} must be a sequence of numbers, one per learner.")
+    gaps = tuple(values)
     for gap in gaps:
         why = "it is how far each learner is below the best, and H_1 adds inverse squares"
         need_in("gaps", gap, "[0, 1e100]", why)

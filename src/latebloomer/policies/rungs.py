@@ -249,14 +249,14 @@ def deal(arms: int, longest: int, eta: int) -> list[int]:
 
 def ladder(sizes: list[int], R: int, eta: int) -> list[Bracket]:
     """Return the brackets that have arms, with the last rung at R pulls."""
-    found = []
+    brackets = []
     for b, size in enumerate(sizes):
         if size:
             s = len(sizes) - 1 - b
             upto = tuple(max(1, R // eta ** (s - k)) for k in range(s + 1))
             keep = tuple(max(1, size // eta**k) for k in range(s + 1))
-            found.append(Bracket(upto, keep))
-    return found
+            brackets.append(Bracket(upto, keep))
+    return brackets
 
 
 # --- the rule ---

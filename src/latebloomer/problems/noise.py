@@ -254,15 +254,15 @@ class SizedNoise(KnownNoise):
         """Name of the setting."""
 
     def __post_init__(self) -> None:
-        name, given = self.size, getattr(self, self.size)
+        name, size = self.size, getattr(self, self.size)
         try:
-            values = np.asarray(given, dtype=np.float64)
+            values = np.asarray(size, dtype=np.float64)
         except (TypeError, ValueError):
             raise SettingError(
-                f"{name}={given!r}, but {name} must be a number, or one per arm"
+                f"{name}={size!r}, but {name} must be a number, or one per arm"
             ) from None
         good = values.ndim <= 1 and values.size > 0 and np.all(np.isfinite(values) & (values >= 0))
-        require(bool(good), name, given, "finite and at least 0", "it is the size of the noise")
+        require(bool(good), name, size, "finite and at least 0", "it is the size of the noise")
         object.__setattr__(self, name, tuple(values.tolist()) if values.ndim else float(values))
 
     def scales(self, arms: int) -> Floats:
@@ -382,20 +382,20 @@ class Noiseless(KnownNoise):
         return 0.0
 
 
-def as_noise(given: Any) -> Noise:
+def as_noise(noise: Any) -> Noise:
     """Return noise unchanged, a number (or one per arm) as Gaussian, None as no noise.
 
     >>> as_noise(0.01), as_noise(None)
     (Gaussian(sd=0.01), Noiseless())
     """
-    if isinstance(given, Noise):
-        return given
-    if isinstance(given, type | str):
-        of = f"{given.__name__}(...)" if isinstance(given, type) else "Gaussian(0.01)"
+    if isinstance(noise, Noise):
+        return noise
+    if isinstance(noise, type | str):
+        of = f"{noise.__name__}(...)" if isinstance(noise, type) else "Gaussian(0.01)"
         raise SettingError(
-            f"noise={given!r} must be a Noise, for example {of}, a standard deviation, or None."
+            f"noise={noise!r} must be a Noise, for example {of}, a standard deviation, or None."
         )
-    return Noiseless() if given is None else Gaussian(given)
+    return Noiseless() if noise is None else Gaussian(noise)
 
 
 def need_reward(noise: Noise, arms: int) -> None:

@@ -122,13 +122,13 @@ class Problem:
     def changes(self, budget: int) -> tuple[tuple[int, int], ...]:
         """Return the (horizon, arm) up to `budget` from which another arm is the best."""
         self.need_means("budget", budget)
-        found: list[tuple[int, int]] = []
+        leads: list[tuple[int, int]] = []
         for first in range(1, int(budget) + 1, BLOCK):
             best = self._best_arms(first, min(first + BLOCK - 1, int(budget)))
-            before = found[-1][1] if found else -1
+            before = leads[-1][1] if leads else -1
             starts = np.flatnonzero(np.diff(best, prepend=before))
-            found += zip((first + starts).tolist(), best[starts].tolist(), strict=True)
-        return tuple(found)
+            leads += zip((first + starts).tolist(), best[starts].tolist(), strict=True)
+        return tuple(leads)
 
     def _best_arms(self, first: int, last: int) -> npt.NDArray[np.int64]:
         """Return `best` of the horizons `first` to `last`.
@@ -162,8 +162,8 @@ class Problem:
             label=self.label,
             names=tuple(self.names),
             budget=budget,
-            falls=tuple(found.pull if found else None for found in falls),
-            bends_up=tuple(found.pull if found else None for found in bends_up),
+            falls=tuple(violation.pull if violation else None for violation in falls),
+            bends_up=tuple(violation.pull if violation else None for violation in bends_up),
             c=c,
             largest_beta=complexity.largest_beta(means, c),
             beta=beta,
@@ -258,16 +258,16 @@ def _count(curves: Any) -> int:
     return len(curves)
 
 
-def _names(given: Sequence[str], arms: int) -> tuple[str, ...]:
-    names = tuple(map(str, given)) or tuple(f"arm {arm}" for arm in range(arms))
+def _names(labels: Sequence[str], arms: int) -> tuple[str, ...]:
+    names = tuple(map(str, labels)) or tuple(f"arm {arm}" for arm in range(arms))
     require(len(names) == arms, "names", names, f"one for each of {arms} arms", "they label arms")
     require(len(set(names)) == arms, "names", names, "all different", "they tell arms apart")
     return names
 
 
-def _as_table(given: Any, names: Sequence[str]) -> Floats:
+def _as_table(curves: Any, names: Sequence[str]) -> Floats:
     """Return curves as a read-only table."""
-    rows = {name: _row(name, curve) for name, curve in zip(names, given, strict=True)}
+    rows = {name: _row(name, curve) for name, curve in zip(names, curves, strict=True)}
     if len({row.size for row in rows.values()}) > 1:
         ends = ", ".join(f"{name!r} ends at pull {row.size}" for name, row in rows.items())
         raise CurveError(f"curves of unequal length: {ends}")
@@ -278,9 +278,9 @@ def _as_table(given: Any, names: Sequence[str]) -> Floats:
     return table
 
 
-def _row(name: str, given: Any) -> Floats:
+def _row(name: str, curve: Any) -> Floats:
     try:
-        row = np.asarray(given, dtype=np.float64)
+        row = np.asarray(curve, dtype=np.float64)
     except (TypeError, ValueError):
         raise CurveError(
             f"arm {name!r} holds something other than numbers: give numbers, or one function per "
@@ -366,13 +366,13 @@ class AssumptionReport:
         return "\n".join(lines)
 
     def _first(self) -> str:
-        found = [
+        broken = [
             f"{name} {what} at pull {n}"
             for what, where in (("falls", self.falls), ("bends up", self.bends_up))
             for name, n in zip(self.names, where, strict=True)
             if n is not None
         ]
-        return f"broken; {_some(found)}" if found else "holds"
+        return f"broken; {_some(broken)}" if broken else "holds"
 
     def _second(self) -> str:
         needed = f"beta = {self.beta:g} needs c >= {self.smallest_c:.4g}"

@@ -198,8 +198,8 @@ def problem(name: str | Problem) -> Problem:
     kind, words = _split(name)
     settings = dict(_setting(name, word) for word in words)
     noise = _noise(settings)
-    made = _make(kind, settings)
-    return dataclasses.replace(made, label=name, noise=made.noise if noise is None else noise)
+    named = _make(kind, settings)
+    return dataclasses.replace(named, label=name, noise=named.noise if noise is None else noise)
 
 
 def known_problems() -> list[str]:
@@ -273,8 +273,8 @@ def theorem_4(
     """
     need_whole("K", arms, 2, "a problem needs arms to choose from")
     need_room_for(arms)
-    found = lower_bound([k / (4 * arms) for k in range(2, arms + 1)], beta, winner, noise)
-    return dataclasses.replace(found, label="theorem-4")
+    problem = lower_bound([k / (4 * arms) for k in range(2, arms + 1)], beta, winner, noise)
+    return dataclasses.replace(problem, label="theorem-4")
 
 
 NAMED: dict[str, tuple[Callable[..., Problem], dict[str, str]]] = {

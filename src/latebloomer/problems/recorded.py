@@ -215,10 +215,10 @@ SECONDS = 60  # to wait for an answer
 def data_path(path: Path, purpose: str, advice: str) -> Path:
     """Return a path in the folder that LATEBLOOMER_DATA names; an error says how to get it."""
     folder = os.environ.get(DATA)
-    found = Path(folder or "", path)
-    if folder and found.exists():
-        return found
-    missing = f"there is no {found}" if folder else f"{DATA} is not set"
+    file = Path(folder or "", path)
+    if folder and file.exists():
+        return file
+    missing = f"there is no {file}" if folder else f"{DATA} is not set"
     raise CurveError(f"{purpose} needs {path} in the folder of {DATA}, but {missing}: {advice}")
 
 
@@ -236,10 +236,10 @@ def imdb() -> Problem:
         f"({IMDB_SOURCE}), and set {DATA}=FOLDER"
     )
     file = data_path(IMDB_FILE, "the problem 'imdb'", advice)
-    found = load(file)
-    if digest_of(found.curves) != IMDB_SHA256:
+    recorded = load(file)
+    if digest_of(recorded.curves) != IMDB_SHA256:
         raise CurveError(f"{file}: these are not the paper's curves, by the sha256 of the values")
-    return Problem(found.curves, None, found.names, "imdb")
+    return Problem(recorded.curves, None, recorded.names, "imdb")
 
 
 def digest_of(curves: Floats) -> str:
@@ -315,10 +315,10 @@ def download_lcdb(
 
     with TemporaryDirectory() as place:
         package = (fetch or fetch_with_pip)(Path(place))
-        found = hashlib.sha256(package.read_bytes()).hexdigest()
-        if found != sha256:
+        digest = hashlib.sha256(package.read_bytes()).hexdigest()
+        if digest != sha256:
             raise CurveError(
-                f"what came is not {LCDB}: its sha256 is {found}, not {sha256}; "
+                f"what came is not {LCDB}: its sha256 is {digest}, not {sha256}; "
                 "nothing was written"
             )
         with tarfile.open(package) as archive:
@@ -346,8 +346,8 @@ def fetch_with_pip(place: Path) -> Path:
     ]
     ran = subprocess.run([sys.executable, "-m", "pip", *words], capture_output=True, text=True)
     if ran.returncode != 0:
-        said = one_line(ran.stderr.strip().rpartition("\n")[2])
-        raise CurveError(f"pip could not fetch {LCDB} ({said}): check the connection and repeat")
+        reason = one_line(ran.stderr.strip().rpartition("\n")[2])
+        raise CurveError(f"pip could not fetch {LCDB} ({reason}): check the connection and repeat")
     return place / LCDB_ARCHIVE
 
 
@@ -375,12 +375,12 @@ def _recorded(lines: Iterable[str]) -> dict[int, Runs]:
     table = csv.reader(lines)
     header = next(table)
     places = [header.index(name) for name in COLUMNS]
-    found: dict[int, Runs] = {}
+    data_sets: dict[int, Runs] = {}
     for row in table:
         data_set, learner, outer, inner, *numbers = (row[place] for place in places)
-        runs = found.setdefault(int(data_set), {}).setdefault(learner, {})
+        runs = data_sets.setdefault(int(data_set), {}).setdefault(learner, {})
         runs.setdefault((int(outer), int(inner)), array("d")).extend(map(float, numbers))
-    return found
+    return data_sets
 
 
 def whole_runs(recorded: Runs) -> tuple[Floats, dict[str, Floats]]:

@@ -31,12 +31,14 @@ def announced_plan(race: RaceState, runner: Runner) -> str:
     arms, budget = len(session.names), session.deciding_budget
     plan = session.policy.describe(arms, budget, session.horizon, session.min_pulls)
     aside = session.budget - budget
-    said = plan_in_words(plan, rule, aside, settings.pulls_per_training)
+    text = plan_in_words(plan, rule, aside, settings.pulls_per_training)
     helps = workers_in_words(plan, aside) if runner.can_lose_learners else []
-    return "\n".join([said, *pull_in_words(settings.shares), *helps])
+    return "\n".join([text, *pull_in_words(settings.shares), *helps])
 
 
-def plan_in_words(plan: Description, rule: str, aside: int = 0, one: int | None = None) -> str:
+def plan_in_words(
+    plan: Description, rule: str, aside: int = 0, pulls_per_training: int | None = None
+) -> str:
     """Return the plan in a few lines; `latebloomer plan` prints more.
 
     `aside` pulls are reserved for the winner; `one` full training is that many pulls, if pulls are
@@ -47,7 +49,7 @@ def plan_in_words(plan: Description, rule: str, aside: int = 0, one: int | None 
     Racing 4 learners with policy foresight (chosen by auto). Budget: 200 pulls. The question ...
     Plan: train all 4 learners to 23 pulls, the best 3 continue to 31, the best 2 to 48, the ...
     First drop: the lowest-ranked learner at 23 pulls. An improvement after its drop cannot ...
-    >>> print(plan_in_words(Foresight().describe(4, 200, 100), "foresight", one=100))
+    >>> print(plan_in_words(Foresight().describe(4, 200, 100), "foresight", pulls_per_training=100))
     Racing 4 learners with policy foresight. Budget: 2 full trainings = 200 pulls of 1/100 ...
     Plan: train all 4 learners to 24 % of their training, the best 3 continue to 38 %, the best ...
     First drop: the lowest-ranked learner at 24 %. An improvement after its drop cannot be seen.
@@ -55,49 +57,53 @@ def plan_in_words(plan: Description, rule: str, aside: int = 0, one: int | None 
     pulls = plan.budget + aside
     question = f"which learner would be best after {plan.horizon:,} pulls each?"
     budget = f"{pulls:,} pulls. The question is: {question}"
-    if one is not None:
-        whole = pulls / one
+    if pulls_per_training is not None:
+        whole = pulls / pulls_per_training
         trained = f"{whole:g} full training{'s' * (whole != 1)}"
-        budget = f"{trained} = {pulls:,} pulls of 1/{one} training each."
-    said: list[str] = []
+        budget = f"{trained} = {pulls:,} pulls of 1/{pulls_per_training} training each."
+    parts: list[str] = []
     for phase in plan.phases:
-        unit = " of their training" if one else f" pull{'s' * (phase.upto != 1)}"
-        unit = "" if said else unit
+        unit = " of their training" if pulls_per_training else f" pull{'s' * (phase.upto != 1)}"
+        unit = "" if parts else unit
         every = "both" if phase.arms == 2 else f"all {phase.arms}"
-        which = f"the best {phase.arms}" if said else f"train {every} learners"
-        which += " continue" * (len(said) == 1)
-        text = f"{which} to {_level(phase.upto, one)}{unit}"
+        which = f"the best {phase.arms}" if parts else f"train {every} learners"
+        which += " continue" * (len(parts) == 1)
+        text = f"{which} to {_level(phase.upto, pulls_per_training)}{unit}"
         if phase.arms is None:
             text = f"{phase.pulls:,} pulls one by one, each to the learner with the best estimate"
-        said.append(text)
-    if len(said) > SHOWN + 1:  # a single phase takes no more room than its count
-        said = [*said[: SHOWN - 2], f"{len(said) - SHOWN} more phases", *said[-2:]]
+        parts.append(text)
+    if len(parts) > SHOWN + 1:  # a single phase takes no more room than its count
+        parts = [*parts[: SHOWN - 2], f"{len(parts) - SHOWN} more phases", *parts[-2:]]
     if plan.policy.decides_after_sweeps():
-        said[-1] += ", dropping learners that cannot win after every sweep"
+        parts[-1] += ", dropping learners that cannot win after every sweep"
     if aside:
-        said.append(f"the winner for {aside:,} more pull{'s' * (aside != 1)}")
+        parts.append(f"the winner for {aside:,} more pull{'s' * (aside != 1)}")
     left = f"; {plan.unspent:,} pulls are left over" if plan.unspent else ""
     lines = [
         f"Racing {plan.arms} learners with policy {rule}. Budget: {budget}",
-        f"Plan: {', '.join(said)}{left}.",
+        f"Plan: {', '.join(parts)}{left}.",
     ]
     if plan.first_drop is not None:
         n, dropped, arms = plan.first_drop
-        lines.append(first_drop_text(_level(n, one) if one else counted(n), dropped, arms))
-    if one is None and plan.budget < plan.advised_budget:
+        lines.append(
+            first_drop_text(
+                _level(n, pulls_per_training) if pulls_per_training else counted(n), dropped, arms
+            )
+        )
+    if pulls_per_training is None and plan.budget < plan.advised_budget:
         lines.append(plan.advice)
     return "\n".join(lines)
 
 
-def _level(pulls: int, one: int | None) -> str:
+def _level(pulls: int, pulls_per_training: int | None) -> str:
     """Return a number of pulls, or the share of a full training that they are.
 
     >>> _level(23, None), _level(1, 3), _level(25, 100), _level(2, 1000)
     ('23', '33 %', '25 %', '0.2 %')
     """
-    if one is None:
+    if pulls_per_training is None:
         return f"{pulls:,}"
-    share = 100 * pulls / one
+    share = 100 * pulls / pulls_per_training
     return f"{share:.0f} %" if share >= 1 else f"{share:.1g} %"
 
 
@@ -114,8 +120,8 @@ def workers_in_words(plan: Description, aside: int = 0) -> list[str]:
         return []
     longest = max(phase.upto + bool(phase.more) for phase in plan.phases) + aside
     speed = (plan.budget - plan.unspent + aside) / longest
-    said = f"Up to {plan.arms} workers can train at the same time"
-    return [f"{said}: at most {speed:.2g} times as fast as one."]
+    text = f"Up to {plan.arms} workers can train at the same time"
+    return [f"{text}: at most {speed:.2g} times as fast as one."]
 
 
 def pull_in_words(shares: Mapping[str, Share]) -> list[str]:
@@ -127,21 +133,23 @@ def pull_in_words(shares: Mapping[str, Share]) -> list[str]:
     svc trains in one pull.
     tree has only 5 steps: pulls without a step repeat the last score at no cost.
     """
-    said = []
+    sentences = []
     order = sorted(shares.items(), key=lambda item: item[1].full_steps)
-    fine = [one for one in order if not (one[1].repeats_scores or one[1].in_one_step)]
+    fine = [pair for pair in order if not (pair[1].repeats_scores or pair[1].in_one_step)]
     if fine:
-        each = " and up to ".join(_steps(*one) for one in dict.fromkeys([fine[0], fine[-1]]))
-        said.append(f"One pull is {each}.")
+        each = " and up to ".join(_steps(*pair) for pair in dict.fromkeys([fine[0], fine[-1]]))
+        sentences.append(f"One pull is {each}.")
     whole = [name for name, share in order if share.in_one_step]
     if whole:
         verb = "trains" if len(whole) == 1 else "train"
-        said.append(f"{', '.join(whole)} {verb} in one pull.")
+        sentences.append(f"{', '.join(whole)} {verb} in one pull.")
     short = [(quoted(name), share) for name, share in order if share.repeats_scores]
     few = [f"{name} has only {share.full_steps} steps" for name, share in short]
     if few:
-        said.append(f"{', '.join(few)}: pulls without a step repeat the last score at no cost.")
-    return said
+        sentences.append(
+            f"{', '.join(few)}: pulls without a step repeat the last score at no cost."
+        )
+    return sentences
 
 
 def _steps(name: str, share: Share) -> str:

@@ -97,8 +97,8 @@ class EarlyStop:
             return None
         sign = 1.0 if session.maximize else -1.0
         rewards = [sign * np.array(session.scores(i)) for i in range(arms)]
-        found = check_curves(session.names, rewards)
-        if any(finding.contradicts for finding in found):
+        findings = check_curves(session.names, rewards)
+        if any(finding.contradicts for finding in findings):
             return None
         kept = set_aside(session.budget, settings.winner_share)
         left = f"{session.budget - session.spent - kept:,} of {session.budget:,} pulls"

@@ -37,7 +37,7 @@ def plan_extension(race: RaceState, request: ResumeRequest) -> Extension:
     session, settings = race.session, race.settings
     need_learners(learners)
     errors.need_flag("revive", revive, "True or False")
-    new = {name: given for name, given in learners.items() if name not in session.names}
+    new = {name: learner for name, learner in learners.items() if name not in session.names}
     total = _in_pulls(request.budget.amounts, race)
     if total is None:
         asked = [f"add={{{name!r}: ...}}" for name in request.add or {} if name in new]
@@ -65,13 +65,13 @@ def plan_extension(race: RaceState, request: ResumeRequest) -> Extension:
         horizon = total if follows else session.horizon
     spent = session.spent if session.winner is not None else 0
     deciding = total - set_aside(total - spent, session.winner_share)
-    one = settings.pulls_per_training
-    if full_steps is not None and not (new and one):
-        why = "no learner is new" if one else "a pull of this race is one step"
+    per_training = settings.pulls_per_training
+    if full_steps is not None and not (new and per_training):
+        why = "no learner is new" if per_training else "a pull of this race is one step"
         raise SettingError(f"full_steps={full_steps} is of new learners, but {why}: omit it")
     shares: dict[str, Share] = {}
-    if new and one is not None:
-        shares = shares_of(new, full_steps, one, settings.seed)
+    if new and per_training is not None:
+        shares = shares_of(new, full_steps, per_training, settings.seed)
     joined = []
     for arm, name in enumerate(new, len(session.names)):
         share = shares.get(name)
@@ -90,18 +90,18 @@ def plan_extension(race: RaceState, request: ResumeRequest) -> Extension:
     return Extension((*joined, replace(extended, why=why)), shares, why)
 
 
-def _in_pulls(given: Mapping[str, Any], race: RaceState) -> int | None:
+def _in_pulls(amounts: Mapping[str, Any], race: RaceState) -> int | None:
     """Return the new total budget in pulls; None if none is given."""
-    session, settings, one = race.session, race.settings, race.settings.pulls_per_training
-    if not given:
+    session, settings, per_training = race.session, race.settings, race.settings.pulls_per_training
+    if not amounts:
         return None
-    if len(given) > 1:
-        asked = " and ".join(f"{unit}={value}" for unit, value in given.items())
+    if len(amounts) > 1:
+        asked = " and ".join(f"{unit}={value}" for unit, value in amounts.items())
         raise SettingError(f"{asked}: give only one of them")
-    ((unit, value),) = given.items()
+    ((unit, value),) = amounts.items()
     had: float = session.budget
     kind = "pulls"
-    units = ["budget"] if one is None else ["budget", "trainings"]
+    units = ["budget"] if per_training is None else ["budget", "trainings"]
     if settings.seconds is not None:
         had, kind, units = settings.seconds, "seconds", ["seconds"]
     if unit not in units:
@@ -111,7 +111,11 @@ def _in_pulls(given: Mapping[str, Any], race: RaceState) -> int | None:
         )
     check = errors.need_whole if unit == "budget" else errors.need_number
     check(unit, value)
-    total = round(value * one) if unit == "trainings" and one and value < inf else value
+    total = (
+        round(value * per_training)
+        if unit == "trainings" and per_training and value < inf
+        else value
+    )
     if not had <= total < inf:
         raise errors.BudgetError(
             f"{unit}={value} is below the race's budget of {had:g} {kind}, which cannot be cut. "
@@ -132,20 +136,20 @@ def _in_words(
     """Return what the extension does, to be printed before it is done."""
     before, names = race.session, race.session.names
     if seconds is None:
-        said = [f"Extending the budget from {before.budget} to {after.budget} pulls."]
+        lines = [f"Extending the budget from {before.budget} to {after.budget} pulls."]
     else:
         more = after.budget - before.spent
-        said = [f"Extending the time from {race.settings.seconds:g} s to {seconds:g} s."]
-        said.append(f"About {more} more pull{'s' * (more != 1)} fit.")
+        lines = [f"Extending the time from {race.settings.seconds:g} s to {seconds:g} s."]
+        lines.append(f"About {more} more pull{'s' * (more != 1)} fit.")
     if back:
         at = [f"{quoted(names[i])} (at pull {before.pulls_of(i)})" for i in back]
-        said.append(f"Revived: {', '.join(at)}.")
+        lines.append(f"Revived: {', '.join(at)}.")
     elif len(before.racing) < len(names):
-        said.append("No learner is revived.")
+        lines.append("No learner is revived.")
     if new:
-        said.append(f"New: {', '.join(new)}.")
+        lines.append(f"New: {', '.join(new)}.")
     if after.horizon == before.horizon:
-        said.append(f"The horizon stays at {before.horizon} pulls.")
+        lines.append(f"The horizon stays at {before.horizon} pulls.")
     elif seconds is None or race.settings.horizon is not None:  # else later plans set it
-        said.append(f"The horizon moves from {before.horizon} to {after.horizon} pulls.")
-    return " ".join(said)
+        lines.append(f"The horizon moves from {before.horizon} to {after.horizon} pulls.")
+    return " ".join(lines)

@@ -19,7 +19,7 @@ def start_watching(journal: Path) -> int | None:
     Return the number of the process; None, with a warning, if it does not start.
     """
     words = ["-m", "latebloomer", "watch", str(journal), "--exit-after-idle", str(STAYS)]
-    said: list[str] = []
+    answers: list[str] = []
     try:
         child = subprocess.Popen(
             [sys.executable, *words],
@@ -30,11 +30,11 @@ def start_watching(journal: Path) -> int | None:
             start_new_session=True,
         )
     except OSError as error:
-        said.append(str(error))
+        answers.append(str(error))
     else:
         assert child.stdout is not None
         read = child.stdout.readline  # the first line is its address, or what is missing
-        reader = Thread(target=lambda: said.append(read()), daemon=True)
+        reader = Thread(target=lambda: answers.append(read()), daemon=True)
         reader.start()
         try:
             reader.join(PATIENCE)
@@ -42,7 +42,7 @@ def start_watching(journal: Path) -> int | None:
             child.kill()
             child.communicate()
             raise
-        address = said[0].strip() if said else ""
+        address = answers[0].strip() if answers else ""
         if address.startswith("http://"):
             child.stdout.close()
             child.returncode = 0  # it outlives this process: no ResourceWarning
@@ -51,7 +51,7 @@ def start_watching(journal: Path) -> int | None:
         child.kill()
         reader.join()
         child.communicate()
-    why = "".join(said).strip() or "it did not come up"
+    why = "".join(answers).strip() or "it did not come up"
     later = f"Try later: latebloomer watch {near(journal)}"
     text = f"The race runs, but cannot be watched ({why}). {later}"
     warnings.warn(text, RuntimeWarning, stacklevel=4)

@@ -186,12 +186,12 @@ class RaceClock:
         if in_force and not (self._is_new_phase() or self._has_waited()):
             return None
         left = self._end - self.reserved - self.elapsed
-        made = priced_plan(state, arms, left, self._between(), self._parallel_pulls)
-        if abs(made.levels[0] - in_force) <= SLACK * in_force:
+        plan = priced_plan(state, arms, left, self._between(), self._parallel_pulls)
+        if abs(plan.levels[0] - in_force) <= SLACK * in_force:
             return None
-        whole = whole_budget(made.pulls, state.settings.winner_share)
+        whole = whole_budget(plan.pulls, state.settings.winner_share)
         why = f"{left:.3g} s left of {self._end:g}"
-        return BudgetReplanned(max(whole, made.pulls), made.pulls, why, made.levels, made.prices)
+        return BudgetReplanned(max(whole, plan.pulls), plan.pulls, why, plan.levels, plan.prices)
 
     def _every_arm_was_tried(self) -> bool:
         """Return whether each arm has had a pull, or has failed."""

@@ -44,14 +44,14 @@ def load_learner(race: RaceState, entries: list[Entry], states: SavedStates, nam
     done, own = race.session.pulls_of(arm), OwnStates()
     host = LearnerHost(arm, entries[arm], own)
     try:
-        found = host.prepare(states.restorable(arm, done))
+        prepared = host.prepare(states.restorable(arm, done))
     finally:
         own.leave()
-    if isinstance(found, events.PullFailed):
-        error = LearnerError(f"learner {name!r} cannot be restored ({found.reason})")
-        error.add_note(found.details)
+    if isinstance(prepared, events.PullFailed):
+        error = LearnerError(f"learner {name!r} cannot be restored ({prepared.reason})")
+        error.add_note(prepared.details)
         raise error
-    again = f"; {found.repeated:,} of them were trained again" if found.repeated else ""
-    for text in (f"restored to its {done:,} pulls{again}", *found.notes):
+    again = f"; {prepared.repeated:,} of them were trained again" if prepared.repeated else ""
+    for text in (f"restored to its {done:,} pulls{again}", *prepared.notes):
         print_aside(f"{name}: {text}")
     return trained(host.learner)

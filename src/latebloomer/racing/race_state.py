@@ -100,8 +100,8 @@ class RaceState:
         except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
             if isinstance(error, errors.LatebloomerError):
                 raise
-            said = f"the settings in the journal were changed ({reason_of(error)})"
-            raise errors.JournalError(said) from error
+            problem = f"the settings in the journal were changed ({reason_of(error)})"
+            raise errors.JournalError(problem) from error
         race.started = first.at
         race.replay(stream)
         return race
@@ -261,8 +261,8 @@ class RaceState:
     def learners(self) -> list[LearnerView]:
         """Return a view of every learner, by rank, with what a session does not know of it."""
         failures = defaultdict[int, list[str]](list)
-        for one in self.failures:
-            failures[one.arm].append(f"pull {one.n} failed: {one.reason}")
+        for failure in self.failures:
+            failures[failure.arm].append(f"pull {failure.n} failed: {failure.reason}")
         full = self.settings.pulls_per_training
         return [
             replace(
@@ -336,7 +336,9 @@ def fresh_session(settings: Settings, names: Iterable[str]) -> Session:
             maximize=settings.maximize,
             winner_share=share,
             min_pulls=settings.min_pulls,
-            repeats_scores=[name for name, one in settings.shares.items() if one.repeats_scores],
+            repeats_scores=[
+                name for name, own_share in settings.shares.items() if own_share.repeats_scores
+            ],
         )
     except errors.BudgetError as error:
         if share == 0:

@@ -76,11 +76,11 @@ class RecordedRace:
         known: list[Event] = [self.state.created, *self.state.session.events]
         with suppress(JournalError):  # else the lost file is still open, and has all of them
             known = list(self.events())
-        self.journal = made = recovery.rescue(lost, known)
+        self.journal = rescued = recovery.rescue(lost, known)
         lost.close()
-        old, new = near(lost.path or made.path), near(made.path)
-        said = f"the journal {old} was deleted or replaced during the race: all of it is in {new}"
-        return WarningNoted(None, said)
+        old, new = near(lost.path or rescued.path), near(rescued.path)
+        text = f"the journal {old} was deleted or replaced during the race: all of it is in {new}"
+        return WarningNoted(None, text)
 
     def close(self) -> None:
         """Close the journal; what is known stays."""

@@ -87,10 +87,10 @@ class Budget:
         pulls, horizon, trainings = self.pulls, self.horizon, self.trainings
         if trainings is None and self.full_steps is None:
             if self.pulls_per_training is not None:
-                said = (
+                problem = (
                     f"pulls_per_training={self.pulls_per_training} needs trainings= or full_steps="
                 )
-                raise SettingError(f"{said}: without them a pull is one step")
+                raise SettingError(f"{problem}: without them a pull is one step")
             return Units(pulls, horizon)
         for name, value in (("budget", pulls), ("horizon", horizon)):
             if trainings is not None and value is not None:
@@ -99,19 +99,19 @@ class Budget:
                     f"and horizon: leave {name} out, or give budget= in pulls with full_steps="
                 )
         shares = shares_of(learners, self.full_steps, self.pulls_per_training, seed)
-        one = next(iter(shares.values())).pulls
+        per_training = next(iter(shares.values())).pulls
         if trainings is not None:
             need_in("trainings", trainings, "(0, inf)", "it is the budget, in full trainings")
-            pulls = max(1, round(trainings * one))
+            pulls = max(1, round(trainings * per_training))
         require(
-            horizon is None or horizon <= one,
+            horizon is None or horizon <= per_training,
             "horizon",
             horizon,
-            f"at most {one}",
+            f"at most {per_training}",
             "with full_steps= that is one full training",
         )
         steps = {name: share.full_steps for name, share in shares.items()}
-        return Units(pulls, one if horizon is None else horizon, steps, one)
+        return Units(pulls, per_training if horizon is None else horizon, steps, per_training)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -155,7 +155,7 @@ class RaceRequest:
         """Return the settings of the race, checked; the journal stores them."""
         rules, budget, learners = self.rules, self.budget, self.learners
         units = budget.units(learners, rules.seed)
-        given, min_pulls = rules.score_range, rules.min_pulls
+        limits, min_pulls = rules.score_range, rules.min_pulls
         if min_pulls is None:
             share = rules.winner_share
             min_pulls = usual_min_pulls(rules.policy, len(learners), units.budget, share)
@@ -172,7 +172,7 @@ class RaceRequest:
             maximize=rules.maximize,
             winner_share=rules.winner_share,
             min_pulls=min_pulls,
-            score_range=declared_range(learners) if given is None else given,
+            score_range=declared_range(learners) if limits is None else limits,
             stop=rules.stop,
             drops=rules.drops,
             runner=runner,

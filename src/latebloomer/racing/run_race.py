@@ -62,10 +62,10 @@ def start_race(request: RaceRequest, journal: Place | None, if_exists: str = ERR
     check_journal_options(journal, if_exists)
     runner = make_runner("local" if options.runner is None else options.runner)
     functions = check_callbacks(options.callbacks)
-    given = entries_of(learners, request.rules.seed)
+    passed = entries_of(learners, request.rules.seed)
     with program_numbers_kept():  # a learner may be built to ask how long its training is
         settings = request.settings(runner.as_dict())
-    entries = with_shares(given, settings.shares)
+    entries = with_shares(passed, settings.shares)
     created = events.Created(os.urandom(6).hex(), settings.as_dict(), tuple(learners))
     state = RaceState(created, settings.policy)  # raises errors before a file is made
     display = make_display(options.progress, state)
@@ -128,8 +128,8 @@ def _with_new(request: ResumeRequest, race: RaceState) -> Mapping[str, Given]:
         raise SettingError(f"add={add!r}, but add must be a dict of names and learners")
     for name in add or {}:  # which may also be among the learners, if the call is repeated
         if name in race.created.names:
-            said = f"add={{{name!r}: ...}}, but {name!r} is in this race already"
-            raise SettingError(f"{said}. Give a name other than {', '.join(race.names)}.")
+            problem = f"add={{{name!r}: ...}}, but {name!r} is in this race already"
+            raise SettingError(f"{problem}. Give a name other than {', '.join(race.names)}.")
     return {**learners, **(add or {})} if isinstance(learners, Mapping) else learners
 
 
@@ -137,13 +137,13 @@ def _same_entries(
     journal: Place, race: RaceState, learners: Mapping[str, Given], extension: Extension
 ) -> list[Entry]:
     """Return the learners in the order of the race; raise an error if they are others."""
-    given = {entry.name: entry for entry in entries_of(learners, race.settings.seed)}
+    passed = {entry.name: entry for entry in entries_of(learners, race.settings.seed)}
     new = [event.name for event in extension.happens if isinstance(event, events.Joined)]
     names = [*race.names, *new]
     advice = "Give the same names, or start a new race in another file."
-    need_same(journal, {"learners": names}, {"learners": list(given)}, advice)
+    need_same(journal, {"learners": names}, {"learners": list(passed)}, advice)
     shares = {**race.shares, **extension.shares}
-    return with_shares([given[name] for name in names], shares)
+    return with_shares([passed[name] for name in names], shares)
 
 
 def look_at(journal: Place | None, policy: Policy | str | None) -> Verdict:

@@ -38,11 +38,11 @@ def race_in(journal: Place) -> Created:
     return files.glance(journal).created
 
 
-def need_same_settings(journal: Place, given: Settings, policy: Policy | str | None) -> None:
+def need_same_settings(journal: Place, settings: Settings, policy: Policy | str | None) -> None:
     """Raise `JournalMismatch` unless a journal's race was started with these settings."""
     recorded = dict(race_in(journal).settings)
     Settings.from_dict(recorded, policy)  # compares the policy
-    asked = {name: value for name, value in vars(given).items() if name not in NOT_COMPARED}
+    asked = {name: value for name, value in vars(settings).items() if name not in NOT_COMPARED}
     larger = [name for name in LARGER if asked[name] and asked[name] != recorded.get(name)]
     place = near(Path(journal).absolute())
     extend = f"resume({place!r}, learners, {larger[0]}=...) to extend it, " if larger else ""
@@ -55,10 +55,10 @@ def need_same(journal: Place, recorded: Values, asked: Values, advice: str) -> N
     _need_none(journal, differences(recorded, asked), advice)
 
 
-def _need_none(journal: Place, found: list[str], advice: str) -> None:
-    if found:
+def _need_none(journal: Place, parts: list[str], advice: str) -> None:
+    if parts:
         place = near(Path(journal).absolute())
-        raise JournalMismatch(f"Journal {place} holds another race: {'; '.join(found)}. {advice}")
+        raise JournalMismatch(f"Journal {place} holds another race: {'; '.join(parts)}. {advice}")
 
 
 def differences(recorded: Mapping[str, Any], asked: Mapping[str, Any]) -> list[str]:
@@ -69,17 +69,21 @@ def differences(recorded: Mapping[str, Any], asked: Mapping[str, Any]) -> list[s
     >>> differences({"learners": ["a", "b"]}, {"learners": ["b", "c"]})
     ['learner a is missing', 'learner c is new']
     """
-    found = []
+    parts = []
     for name, now in asked.items():
         was = recorded.get(name)
         if name == "learners":
-            found += [f"learner {one} is missing" for one in was or () if one not in now]
-            found += [f"learner {one} is new" for one in now if one not in (was or ())]
+            parts += [
+                f"learner {learner} is missing" for learner in was or () if learner not in now
+            ]
+            parts += [f"learner {learner} is new" for learner in now if learner not in (was or ())]
         elif isinstance(was, Mapping) and isinstance(now, Mapping):
-            found += [f"{name}: {one}" for one in differences(was, dict.fromkeys(was) | dict(now))]
+            parts += [
+                f"{name}: {part}" for part in differences(was, dict.fromkeys(was) | dict(now))
+            ]
         elif _plain(was) != _plain(now):
-            found.append(f"{name} was {brief(was)}, is {brief(now)}")
-    return found
+            parts.append(f"{name} was {brief(was)}, is {brief(now)}")
+    return parts
 
 
 def _plain(value: Any) -> Any:
@@ -87,17 +91,17 @@ def _plain(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value
 
 
-def need_same_learners(journal: Place, recorded: Values, given: Values) -> None:
+def need_same_learners(journal: Place, recorded: Values, asked: Values) -> None:
     """Raise `JournalMismatch` unless learners have the settings that the journal recorded.
 
     What differs in the same way for all of them, such as the data, is named once.
     """
-    both = [name for name in recorded if name in given]
-    found = {
-        name: differences(recorded[name], dict.fromkeys(recorded[name]) | given[name])
+    both = [name for name in recorded if name in asked]
+    by_name = {
+        name: differences(recorded[name], dict.fromkeys(recorded[name]) | asked[name])
         for name in both
     }
-    counts = Counter(one for own in found.values() for one in own)
-    shared = [one for one, count in counts.items() if count == len(both) > 1]
-    own = [f"{name}: {one}" for name in both for one in found[name] if one not in shared]
+    counts = Counter(part for own in by_name.values() for part in own)
+    shared = [part for part, count in counts.items() if count == len(both) > 1]
+    own = [f"{name}: {part}" for name in both for part in by_name[name] if part not in shared]
     _need_none(journal, shared + own, "Give the same learners to resume it, or another journal.")

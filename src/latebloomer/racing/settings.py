@@ -61,8 +61,8 @@ class Settings:
 
     def __post_init__(self) -> None:
         if (self.budget is None) == (self.seconds is None):
-            given = f"trainings={self.trainings}" if self.trainings else f"budget={self.budget}"
-            both = f"{given} and seconds={self.seconds} were both given."
+            amount = f"trainings={self.trainings}" if self.trainings else f"budget={self.budget}"
+            both = f"{amount} and seconds={self.seconds} were both given."
             raise SettingError(
                 f"{'No budget was given.' if self.budget is None else both} Give exactly one of "
                 "trainings=3 (full trainings), budget=2000 (pulls) and seconds=600 (time)."
@@ -109,8 +109,8 @@ class Settings:
     @property
     def shares(self) -> dict[str, Share]:
         """Share of its full training that a pull of each learner is; empty if it is one step."""
-        one = self.pulls_per_training or 1
-        return {name: Share(steps, one) for name, steps in (self.full_steps or {}).items()}
+        pulls = self.pulls_per_training or 1
+        return {name: Share(steps, pulls) for name, steps in (self.full_steps or {}).items()}
 
     @property
     def score_bounds(self) -> tuple[float, float]:
@@ -145,18 +145,18 @@ class Settings:
                 )
             policy = None  # the journal has what it became, by the rule of its version
         recorded = _recorded_policy(kept)
-        made = recorded if policy is None else with_plain_settings(registry.make_policy(policy))
-        if made is None:
+        chosen = recorded if policy is None else with_plain_settings(registry.make_policy(policy))
+        if chosen is None:
             raise JournalMismatch(
                 f"This journal was written with {kept['repr']}, which is not a policy of this "
                 "library: pass it as resume(..., policy=...)"
             )
-        if made != recorded and repr(made) != kept["repr"]:
+        if chosen != recorded and repr(chosen) != kept["repr"]:
             raise JournalMismatch(
-                f"policy={made!r}, but this journal was written with {kept['repr']}: a race "
+                f"policy={chosen!r}, but this journal was written with {kept['repr']}: a race "
                 "is resumed by the rule that it started with"
             )
-        return cls(**_typed(values) | {"policy": made})
+        return cls(**_typed(values) | {"policy": chosen})
 
 
 def _typed(values: dict[str, Any]) -> dict[str, Any]:

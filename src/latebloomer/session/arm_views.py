@@ -109,12 +109,12 @@ class LearnerView:
         def clipped(value: float) -> float:
             return value if isnan(value) else min(max(value, low), high)
 
-        made, seen = self.decision, self.forecast
-        if made is not None and made.rival_estimate is not None:
-            made = made._replace(rival_estimate=clipped(made.rival_estimate))
+        decision, seen = self.decision, self.forecast
+        if decision is not None and decision.rival_estimate is not None:
+            decision = decision._replace(rival_estimate=clipped(decision.rival_estimate))
         if seen is not None:
             seen = seen._replace(score=clipped(seen.score))
-        return replace(self, estimate=clipped(self.estimate), forecast=seen, decision=made)
+        return replace(self, estimate=clipped(self.estimate), forecast=seen, decision=decision)
 
     @property
     def leads(self) -> bool:
@@ -148,20 +148,20 @@ class LearnerView:
         return f"{self.left_why}. {judged[0].upper()}{judged[1:]}" if self.left_why else judged
 
     def _judged(self) -> str:
-        made = self.decision
-        if made is None:
+        decision = self.decision
+        if decision is None:
             return "not pulled yet"
         if self.leads:
             word = "selected" if self.state == WINNER else "leads"
-            more = self.pulls - made.pulls
+            more = self.pulls - decision.pulls
             after = f", then trained for {more:,} more pull{'s' * (more != 1)}" if more else ""
             return f"{word} with estimate {score_text(self.estimate)}{after}"
-        word = f"dropped at race pull {made.at:,}" if self.left_at else "not selected"
+        word = f"dropped at race pull {decision.at:,}" if self.left_at else "not selected"
         if self.state == RACING:
             word = "racing"
-        if made.rival is None or made.rival_estimate is None:
+        if decision.rival is None or decision.rival_estimate is None:
             return f"{word}: estimate {score_text(self.estimate)}"
-        against = estimate_against(self.estimate, made.rival, made.rival_estimate)
+        against = estimate_against(self.estimate, decision.rival, decision.rival_estimate)
         return f"{word}: {against}"
 
     @property
@@ -176,16 +176,16 @@ class LearnerView:
         if seen is None:
             return ""
         share = f"{100 * seen.trust:.0f} %"
-        said = (
+        text = (
             f"Forecasts made at pull {seen.origin:,} were {share} right about the change up to "
             f"pull {seen.tested:,}"
         )
         if not seen.trust:
-            return f"{said}, so no forecast counts"
+            return f"{text}, so no forecast counts"
         change = seen.score - seen.level
         word = "gain" if change >= 0 else "fall"  # if scores are losses
         return (
-            f"{said}, so {share} of the forecast {word} counts: {quoted(self.name)} was at "
+            f"{text}, so {share} of the forecast {word} counts: {quoted(self.name)} was at "
             f"{score_text(seen.level)}, with a forecast {word} of {score_text(abs(change))} by "
             f"pull {seen.at:,.0f}"
         )
@@ -219,8 +219,8 @@ class LearnerView:
         )
 
     def __str__(self) -> str:
-        said = f"{self.name}: {self.why}"
-        return f"{said}. {self.remark}" if self.remark and self.state != FAILED else said
+        line = f"{self.name}: {self.why}"
+        return f"{line}. {self.remark}" if self.remark and self.state != FAILED else line
 
 
 def varying_settings(learners: Sequence[LearnerView], of_all: bool = True) -> list[str]:
@@ -228,21 +228,21 @@ def varying_settings(learners: Sequence[LearnerView], of_all: bool = True) -> li
 
     With `of_all`, settings that some learners do not have are left out.
     """
-    names = dict.fromkeys(name for one in learners for name in one.settings)
+    names = dict.fromkeys(name for view in learners for name in view.settings)
     return [
         name
         for name in names
-        if len({str(one.settings.get(name)) for one in learners}) > 1
-        and not (of_all and any(name not in one.settings for one in learners))
+        if len({str(view.settings.get(name)) for view in learners}) > 1
+        and not (of_all and any(name not in view.settings for view in learners))
     ]
 
 
 def finite(value: Any) -> Any:
     """Return the value with None in place of nan and infinity, which JSON does not have."""
     if isinstance(value, dict):
-        return {name: finite(one) for name, one in value.items()}
+        return {name: finite(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
-        return [finite(one) for one in value]
+        return [finite(item) for item in value]
     return None if isinstance(value, float) and not isfinite(value) else value
 
 
@@ -253,10 +253,10 @@ def ranked(views: Iterable[LearnerView], maximize: bool) -> list[LearnerView]:
     arm that was not dropped, or was dropped later, comes first.
     """
 
-    def place(one: LearnerView) -> tuple[float, ...]:
-        value = -one.estimate if maximize else one.estimate
-        group = 0 if one.leads else 2 if one.state == FAILED else 1
-        return group, inf if isnan(value) else value, -(one.left_at or inf)
+    def place(view: LearnerView) -> tuple[float, ...]:
+        value = -view.estimate if maximize else view.estimate
+        group = 0 if view.leads else 2 if view.state == FAILED else 1
+        return group, inf if isnan(value) else value, -(view.left_at or inf)
 
     return sorted(views, key=place)
 

@@ -42,7 +42,7 @@ def certificate(
         budget = state.deciding_budget
     if score_range is not None and not state.maximize:
         score_range = -score_range[1], -score_range[0]
-    found = certificate_of(
+    proof = certificate_of(
         rewards_by_arm(state),
         noise,
         state.horizon,
@@ -55,6 +55,6 @@ def certificate(
     )
     for i, left in state.exits.items():
         if left.how == FINISHED and state.pulls[i]:
-            found.lower[i] = found.upper[i] = state.sign * state.scores_of(i)[-1]
+            proof.lower[i] = proof.upper[i] = state.sign * state.scores_of(i)[-1]
     lost = frozenset(i for i, left in state.exits.items() if left.how == FAILED)
-    return replace(found, maximize=state.maximize, lost=lost)
+    return replace(proof, maximize=state.maximize, lost=lost)

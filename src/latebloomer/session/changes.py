@@ -148,9 +148,9 @@ def _extend(state: SessionState, event: Extended) -> None:
     known = len(state.drops)
     _play_again(state, from_start=event.revive)
     # An arm that the new plan drops again at once, without a new pull, was never revived.
-    news = {one.arm: one for one in state.drops[known:]}
+    news = {drop.arm: drop for drop in state.drops[known:]}
     revived = [Revived(i, state.spent) for i in sorted(back) if i not in news]
-    state.drops[known:] = [*revived, *(one for i, one in news.items() if i not in back)]
+    state.drops[known:] = [*revived, *(drop for i, drop in news.items() if i not in back)]
 
 
 def _checked_extension(state: SessionState, event: Extended) -> tuple[int, int, int]:

@@ -43,12 +43,14 @@ def forecast(state: SessionState, i: int, value: float) -> ForecastView | None:
     row = state.play.row(i)
     if row is None or state.departure(i) is not None or isnan(value):
         return None
-    made = state.policy.forecast(state.play.ledger, row)
-    if made is None:
+    predicted = state.policy.forecast(state.play.ledger, row)
+    if predicted is None:
         return None
-    trust, gain = made.trust, state.sign * made.gain
+    trust, gain = predicted.trust, state.sign * predicted.gain
     level = value - trust * gain
-    return ForecastView(level + gain, made.ahead, trust, level, made.origin, made.tested)
+    return ForecastView(
+        level + gain, predicted.ahead, trust, level, predicted.origin, predicted.tested
+    )
 
 
 # --- which arm to keep ---

@@ -98,10 +98,10 @@ class Session:
         # Without a horizon, arms are compared at the total budget, which includes the pulls
         # reserved for the winner: a nearer horizon would end the winner's training too early.
         at = budget if horizon is None else need_whole("horizon", horizon)
-        made = policy_for(policy, len(names), deciding, at)
-        made.check(len(names), deciding, at, min_pulls)
+        chosen = policy_for(policy, len(names), deciding, at)
+        chosen.check(len(names), deciding, at, min_pulls)
         self.state = state = SessionState(
-            policy=made,
+            policy=chosen,
             names=names,
             budget=budget,
             horizon=at,
@@ -399,13 +399,13 @@ class Session:
     @property
     def events(self) -> list[Event]:
         """All events, in order."""
-        found: list[Event] = []
+        due: list[Event] = []
         others = deque(self.state.others)
         for spent, (arm, score) in enumerate(self.history):
             while others and others[0][0] == spent:
-                found.append(others.popleft()[1])
-            found.append(ScoreReported(arm, score))
-        return [*found, *(event for _, event in others)]
+                due.append(others.popleft()[1])
+            due.append(ScoreReported(arm, score))
+        return [*due, *(event for _, event in others)]
 
     def replay(self, history: Iterable[tuple[int | str, float]]) -> "Session":
         """Return a new session with the same settings to which `history` is reported.

@@ -131,7 +131,9 @@ class SessionState:
     def finished(self) -> list[int]:
         """The arms that finished and may still be recommended."""
         left = self.exits.items()
-        return [i for i, one in left if one.how == FINISHED and one.decision is None]
+        return [
+            i for i, departure in left if departure.how == FINISHED and departure.decision is None
+        ]
 
     @property
     def trainable(self) -> list[int]:

@@ -122,15 +122,15 @@ def as_html(state: SessionState) -> str:
     """Return the standings as a table for a notebook."""
     rows = [
         [
-            one.name,
-            one.outcome,
-            f"{one.pulls:,}",
+            view.name,
+            view.outcome,
+            f"{view.pulls:,}",
             *(
                 "" if isnan(value) else score_text(value)
-                for value in (one.score, one.forecast_score, one.estimate)
+                for value in (view.score, view.forecast_score, view.estimate)
             ),
         ]
-        for one in standings(state)
+        for view in standings(state)
     ]
     head = ["arm", "state", "pulls", "score", "forecast", f"estimate ({state.policy.name})"]
     return html_table(f"{state.policy!r}: {reason(state)}", head, rows)

@@ -74,8 +74,8 @@ def _worth_trying(best: Floats, earned: Floats) -> list[int]:
     with np.errstate(invalid="ignore"):  # the difference of totals that no sequence has
         steps = np.nan_to_num(np.diff(best), nan=-np.inf, neginf=-np.inf)
     least = np.cumsum(np.sort(steps))[: len(earned) - 1]
-    found: list[int] = (np.flatnonzero(earned[1:] > least) + 1).tolist()
-    return found
+    pulls: list[int] = (np.flatnonzero(earned[1:] > least) + 1).tolist()
+    return pulls
 
 
 def _of_rising(rows: Rows, whole: Floats, horizon: int, pulls: int) -> Floats:

@@ -89,8 +89,8 @@ class MeanTable:
         return self._problem.changes(self.horizon)[1:]
 
     def __getstate__(self) -> dict[str, Any]:
-        made = self._problem.means(self.longest) if self.made is None else self.made
-        kept = {"made": made, "summary": self.summary, "best_totals": self.best_totals}
+        means = self._problem.means(self.longest) if self.made is None else self.made
+        kept = {"made": means, "summary": self.summary, "best_totals": self.best_totals}
         return vars(self) | kept | {"_problem": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:

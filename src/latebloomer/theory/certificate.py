@@ -228,7 +228,7 @@ def certificate(
     require(method in METHODS, "method", method, "lines or windows", "no other is proved here")
     cx.need(window=window, delta=delta, horizon=horizon)
     need_whole("looks", looks, 1, "this is one of them")
-    arrays = [_as_rewards(arm, given) for arm, given in enumerate(rewards)]
+    arrays = [_as_rewards(arm, row) for arm, row in enumerate(rewards)]
     require(len(arrays) >= 2, "arms", len(arrays), "at least 2", "one arm has no rival")
     level = pooled_noise(arrays) if noise is None else noise
     cx.need(noise=level)
@@ -347,8 +347,8 @@ def _estimates(rewards: Floats, n: Ints, h: Ints, horizon: int) -> tuple[Floats,
     return pessimistic, pessimistic + growth / h**2
 
 
-def _as_rewards(arm: int, given: ArrayLike) -> Floats:
-    array = np.asarray(given, dtype=np.float64)
+def _as_rewards(arm: int, row: ArrayLike) -> Floats:
+    array = np.asarray(row, dtype=np.float64)
     if array.ndim != 1 or not np.isfinite(array).all():
         raise RewardError(f"rewards of arm {arm} must be a list of finite numbers, one per pull")
     return array

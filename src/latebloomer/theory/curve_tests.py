@@ -91,9 +91,9 @@ def check_curves(
     alarm = ALARM / (3 * max(1, len(names)))
     levels = [float(late(x).mean()) for x in rewards if len(x)] or [0.0]
     return tuple(
-        Finding(name, *found, maximize)
+        Finding(name, *parts, maximize)
         for name, x in zip(names, rewards, strict=True)
-        for found in _check(x, alarm, max(levels) - min(levels))
+        for parts in _check(x, alarm, max(levels) - min(levels))
     )
 
 

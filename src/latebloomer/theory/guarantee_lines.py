@@ -105,11 +105,11 @@ def _problem(case: Case) -> Iterator[Guarantee]:
         yield _line(PROBLEM, "Assumption 1", RISES, 1.0, f"at every pull up to {case.budget:,}")
     needed = cx.smallest_c(case.means, case.beta)
     holds = needed <= case.c * (1 + 1e-12)
-    said = f"beta = {case.beta:.4g} needs c >= {needed:.4g}"
+    text = f"beta = {case.beta:.4g} needs c >= {needed:.4g}"
     if holds:
-        yield _line(PROBLEM, "Assumption 2", INCREMENTS, 1.0, said)
+        yield _line(PROBLEM, "Assumption 2", INCREMENTS, 1.0, text)
     else:
-        yield _no(PROBLEM, "Assumption 2", INCREMENTS, f"{said}, and c = {case.c:.4g}")
+        yield _no(PROBLEM, "Assumption 2", INCREMENTS, f"{text}, and c = {case.c:.4g}")
     gaps = f"arm {case.best} is best; gaps {some}{more}"
     yield _line(PROBLEM, "Eq. (complxIndex)", "H_{1,2}", cx.h1(case.gaps), gaps)
     yield _line(PROBLEM, "Thm 2", "H_2", cx.h2(case.gaps), gaps)
@@ -186,20 +186,20 @@ def _rising_sr(case: Case) -> Iterator[Guarantee]:
         because = f"its phases need more than K = {case.arms} pulls"
         yield _no(R_SR, "Thm 2, Eq. (SRErrorProb)", "error", because)
         return
-    found = rising_sr_bounds.phase_condition(case.means, case.budget, case.window)
-    pairs = enumerate(zip(found.bias, found.allowed, strict=True), start=1)
-    said = [f"phase {j}: {bias:.3g} <= {most:.3g}" for j, (bias, most) in pairs]
+    condition = rising_sr_bounds.phase_condition(case.means, case.budget, case.window)
+    pairs = enumerate(zip(condition.bias, condition.allowed, strict=True), start=1)
+    lines = [f"phase {j}: {bias:.3g} <= {most:.3g}" for j, (bias, most) in pairs]
     failing = [
-        f"T gamma in phase {j} is {found.bias[j - 1]:.3g}, above Delta/2 = "
-        f"{found.allowed[j - 1]:.3g}"
-        for j in found.failing
+        f"T gamma in phase {j} is {condition.bias[j - 1]:.3g}, above Delta/2 = "
+        f"{condition.allowed[j - 1]:.3g}"
+        for j in condition.failing
     ]
-    phases = ", ".join(map(str, found.failing))
+    phases = ", ".join(map(str, condition.failing))
     because = case.broken or (f"the condition fails in phases {phases}" if failing else "")
     if failing:
         yield _no(R_SR, "Thm 2, Eq. (timeBudgetLBSR2)", PHASES, _few(failing))
     else:
-        yield _line(R_SR, "Thm 2, Eq. (timeBudgetLBSR2)", PHASES, 1.0, _few(said))
+        yield _line(R_SR, "Thm 2, Eq. (timeBudgetLBSR2)", PHASES, 1.0, _few(lines))
     yield from _sr_bounds(case, because)
     right = rising_sr_bounds.minimum_budget(case.gaps, case.window, case.beta, case.c)
     yield _budget_line(R_SR, "Cor. 2, Eq. (timeBudgetLBSR)", right, case)
@@ -293,10 +293,10 @@ def _first_line(about: str, source: str, case: Case, first_budget: Any) -> Guara
     if first is None:
         return _no(about, source, statement, f"no T up to {most:,} does")
     needed = cx.smallest_c(cx.as_problem(case.curves, max(first, 2))[:, :first], case.beta)
-    said = "with the gaps at each T"
+    text = "with the gaps at each T"
     if needed > case.c * (1 + 1e-12):
-        said = f"{said}; but up to there the increments need c >= {needed:.4g}"
-    return _line(about, source, statement, float(first), said)
+        text = f"{text}; but up to there the increments need c >= {needed:.4g}"
+    return _line(about, source, statement, float(first), text)
 
 
 def _lower_bounds(case: Case) -> Iterator[Guarantee]:
@@ -333,4 +333,4 @@ def _lower_bounds(case: Case) -> Iterator[Guarantee]:
 def statements(case: Case) -> tuple[Guarantee, ...]:
     """Return all statements, in the paper's order."""
     parts = (_problem, _rising_ucbe, _rising_sr, _round_robin_window, _lower_bounds)
-    return tuple(one for part in parts for one in part(case))
+    return tuple(line for part in parts for line in part(case))

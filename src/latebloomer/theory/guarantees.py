@@ -89,41 +89,45 @@ class Guarantees:
 
     def of(self, about: str) -> list[Guarantee]:
         """Return the statements about one algorithm."""
-        return [one for one in self.statements if one.about == about]
+        return [statement for statement in self.statements if statement.about == about]
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain data; None in place of nan and infinities."""
-        lines = [asdict(one) | {"applies": one.applies} for one in self.statements]
+        lines = [
+            asdict(statement) | {"applies": statement.applies} for statement in self.statements
+        ]
         return _finite(asdict(self) | {"statements": lines, "rates": [list(x) for x in RATES]})
 
     def to_frame(self) -> Any:
         """Return the statements as a pandas DataFrame."""
-        return data_frame([asdict(one) | {"applies": one.applies} for one in self.statements])
+        return data_frame(
+            [asdict(statement) | {"applies": statement.applies} for statement in self.statements]
+        )
 
 
 def _finite(value: Any) -> Any:
     """Return plain data without nan and infinities, which JSON does not have."""
     if isinstance(value, dict):
-        return {key: _finite(one) for key, one in value.items()}
+        return {key: _finite(item) for key, item in value.items()}
     if isinstance(value, list):
-        return [_finite(one) for one in value]
+        return [_finite(item) for item in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def shown(one: Guarantee) -> str:
+def shown(statement: Guarantee) -> str:
     """Return the value as text, as a power of ten where a double is too small or too large.
 
     >>> shown(Guarantee("", "", "", 0.0, -1234.5, "")), shown(Guarantee("", "", "", 0.5, -0.3, ""))
     ('10^-1234.5', '0.5')
     """
-    if not one.applies:
+    if not statement.applies:
         return "-"
-    if one.statement in CONDITIONS:
+    if statement.statement in CONDITIONS:
         return "holds"
-    if one.value.is_integer() and 0 < one.value < 1e15:
-        return f"{one.value:,.0f}"
-    tiny = abs(one.log10) > 300 and math.isfinite(one.log10)
-    return f"10^{one.log10:.1f}" if tiny else f"{one.value:.4g}"
+    if statement.value.is_integer() and 0 < statement.value < 1e15:
+        return f"{statement.value:,.0f}"
+    tiny = abs(statement.log10) > 300 and math.isfinite(statement.log10)
+    return f"10^{statement.log10:.1f}" if tiny else f"{statement.value:.4g}"
 
 
 def guarantees(
@@ -194,9 +198,9 @@ def guarantees(
     return Guarantees(label, case.arms, budget, *known, statements(case))
 
 
-def _noise_of(problem: Any, arms: int, given: float | None) -> float:
+def _noise_of(problem: Any, arms: int, noise: float | None) -> float:
     """Return sigma: the number given, or the level of the problem's noise."""
-    level = given
+    level = noise
     if level is None and hasattr(problem, "noise"):
         level = problem.noise.level(arms)
     if level is None:
@@ -223,8 +227,8 @@ def _assumption_2(means: Floats, beta: float | None, c: float | None) -> tuple[f
 def _broken(means: Floats) -> str:
     """Return how Assumption 1 is broken; an empty text if it holds."""
     falls, bends = cx.violations(means, cx.TIE)
-    for what, found in (("falls", falls), ("bends up", bends)):
-        first = next((one for one in found if one), None)
+    for what, violations in (("falls", falls), ("bends up", bends)):
+        first = next((violation for violation in violations if violation), None)
         if first is not None:
             return f"arm {first.arm} {what} at pull {first.pull} (Assumption 1)"
     return ""

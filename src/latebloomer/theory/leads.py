@@ -167,10 +167,12 @@ def leads(winner: int, kept: Sequence[SignSums | None]) -> dict[int, Lead]:
     own = kept[winner]
     if own is None:
         return {}
-    same = [k for k, one in enumerate(kept) if one is not None and one.same_rows == own.same_rows]
-    models = [one for one in (kept[k] for k in same) if one is not None]
-    table = np.array([one.sums for one in models])
-    steps = np.array([one.step for one in models])
+    same = [
+        k for k, model in enumerate(kept) if model is not None and model.same_rows == own.same_rows
+    ]
+    models = [model for model in (kept[k] for k in same) if model is not None]
+    table = np.array([model.sums for model in models])
+    steps = np.array([model.step for model in models])
     plain = _plain_errors(table, steps) / own.rows
     multiplier = _selection_multiplier(table / own.rows, steps / own.rows, plain)
     errors = plain * _widening(own)

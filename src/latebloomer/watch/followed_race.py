@@ -80,8 +80,8 @@ class FollowedRace:
         elif isinstance(event, SHOWN):
             bad = isinstance(event, events.PullFailed)
             if isinstance(event, events.LearnerLeft) and event.how == events.FAILED:
-                bad, said = True, self._failures.get(event.arm)  # which says the same
-                self._events = [one for one in self._events if one is not said]
+                bad, earlier = True, self._failures.get(event.arm)  # which says the same
+                self._events = [event for event in self._events if event is not earlier]
             text = events.in_words(event, state.names.__getitem__)
             self._events.insert(0, race_page.PageEvent(state.session.spent, text, bad))
             del self._events[MOST_EVENTS:]
@@ -89,8 +89,8 @@ class FollowedRace:
                 self._failures[event.arm] = self._events[0]
 
     def _with_events(self, page: RacePage, **more: Any) -> RacePage:
-        found = [*self._events, *(drop for drop in page.events if not drop.bad)]
-        return replace(page, events=sorted(found, key=lambda one: -one.pull), **more)
+        events = [*self._events, *(drop for drop in page.events if not drop.bad)]
+        return replace(page, events=sorted(events, key=lambda event: -event.pull), **more)
 
     # --- what is shown ---
 
@@ -178,6 +178,6 @@ def _stamp(path: Path) -> list[tuple[int, int]]:
     marks = []
     for file in (path, Path(f"{path}-wal"), Path(f"{path}.lock")):
         with suppress(OSError):
-            found = file.stat()
-            marks.append((found.st_mtime_ns, found.st_size))
+            status = file.stat()
+            marks.append((status.st_mtime_ns, status.st_size))
     return marks

@@ -62,14 +62,14 @@ class RaceContent:
         """Return points to add to curves, and curves to draw again because they were thinned."""
         grow: dict[int, list[str]] = {}
         draw: dict[int, str] = {}
-        for one in drawn.page.learners:
-            arm, curve = one.arm, drawn.page.curves[one.arm]
+        for learner in drawn.page.learners:
+            arm, curve = learner.arm, drawn.page.curves[learner.arm]
             width, points = self._grown.get(arm, (0, 0))
             if (width, points) == (curve.width, len(curve)):
                 continue
             view, look = drawn.view, drawn.looks[arm]
             if width != curve.width or points < 2:
-                draw[arm] = curve_paths(one, curve, view, look, drawn.raw)
+                draw[arm] = curve_paths(learner, curve, view, look, drawn.raw)
             else:
                 faint = path_of(curve.raw(points), view, more=True) if drawn.raw else ""
                 grow[arm] = [path_of(curve.smoothed(points), view, more=True), faint]

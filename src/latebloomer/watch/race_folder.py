@@ -41,14 +41,14 @@ class RaceFolder:
 
     def races(self) -> list[races_folder.ListedRace]:
         """Return the races that run, then the others, the latest first."""
-        found = []
+        listed = []
         for path in self.journals():
             race = self._glance(path, races_folder.written_at(path))
             if race is not None and race.state in (RUNNING, INTERRUPTED):  # a kill writes nothing
                 race = replace(race, state=races_folder.running_or_interrupted(path))
-            found += [race] if race is not None else []
+            listed += [race] if race is not None else []
         places = {state: place - len(COLORS) for place, state in enumerate(COLORS)}
-        return sorted(found, key=lambda race: (places.get(race.state, 0), -race.written))
+        return sorted(listed, key=lambda race: (places.get(race.state, 0), -race.written))
 
     def page(self, path: Path) -> RacePage | None:
         """Return a race as far as its journal was read, a part each time; None if it cannot be."""
@@ -77,12 +77,12 @@ class RaceFolder:
 
     def compare_html(self, names: Sequence[str]) -> str:
         """Return the best learners of some races in one chart, and the settings that differ."""
-        read = {one.name: self.page(one) for one in self.journals() if one.name in names}
-        found = {name: page for name, page in read.items() if page and page.best is not None}
-        if not found:
+        read = {path.name: self.page(path) for path in self.journals() if path.name in names}
+        readable = {name: page for name, page in read.items() if page and page.best is not None}
+        if not readable:
             return "<p>Select races with a score in the list.</p>"
-        views, curves, pages = [], {}, list(found.values())
-        for k, (name, page) in enumerate(found.items()):
+        views, curves, pages = [], {}, list(readable.values())
+        for k, (name, page) in enumerate(readable.items()):
             settings, best = {**page.settings, "learner": page.best}, page.learners[0]
             views.append(replace(best, arm=k, name=name, settings=settings))
             curves[k] = page.curves[best.arm]

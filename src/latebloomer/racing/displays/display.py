@@ -143,21 +143,21 @@ class Display(ABC):
         session, now = self.race.session, self.now()
         left = session.budget - session.spent
         pulls = f"{left:,} pull{'s' * (left != 1)}"
-        said = events.in_words(event, lambda arm: quoted(short_name(session.names[arm])))
+        text = events.in_words(event, lambda arm: quoted(short_name(session.names[arm])))
         match event:
             case events.BudgetReplanned():  # a time-based race replans many times a second
                 if now - self._replan_said >= EVERY:
                     self._replan_said = now
                     return f"about {pulls} fit into the time that is left"
             case events.WinnerSelected():
-                return f"{said} with the remaining {pulls}"
+                return f"{text} with the remaining {pulls}"
             case events.PullFailed():  # one line: when it was made again, or the learner leaves
-                self._failures[event.arm] = f"{said} and was made again"
+                self._failures[event.arm] = f"{text} and was made again"
             case events.LearnerLeft():
                 self._failures.pop(event.arm, None)
-                return said
+                return text
             case events.WarningNoted():
-                return said if event.arm is not None else as_sentence(said)
+                return text if event.arm is not None else as_sentence(text)
         return ""
 
 

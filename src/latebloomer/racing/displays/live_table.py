@@ -90,7 +90,7 @@ class LiveTable(Display):
         rows, around = self.standings.rows, AROUND + title.count("\n")
         shown = rows[: max(3, min(MOST, size.height - around))]
         head, *lines = fitted(self.standings.columns(shown), size.width)
-        styles = [STYLE.get(one.state, "") for one in shown]
+        styles = [STYLE.get(row.state, "") for row in shown]
         styled = [Text(line, style) for line, style in zip(lines, styles, strict=True)]
         hidden = len(rows) - len(shown)
         more = [Text(f"... {hidden} more", "dim")] if hidden else []

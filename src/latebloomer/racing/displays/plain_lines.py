@@ -32,8 +32,8 @@ class PlainLines(Display):
             self._said = now
 
     def _on_drop(self, drop: Dropped) -> None:
-        one = self.race.session.explain(drop.arm)
-        self.say(f"{quoted(short_name(one.name))}: {one.why}")
+        view = self.race.session.explain(drop.arm)
+        self.say(f"{quoted(short_name(view.name))}: {view.why}")
         self._said = self.now()
 
     def _leader(self) -> str:

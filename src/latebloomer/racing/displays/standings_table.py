@@ -57,7 +57,7 @@ class StandingsTable:
         what = f"phase {phase} of {phases}"
         if session.winner is not None:
             what = f"training {quoted(short_name(session.names[session.winner]))} further"
-        trusts = [one.forecast.trust for one in self.rows if one.forecast and not one.left]
+        trusts = [row.forecast.trust for row in self.rows if row.forecast and not row.left]
         parts = [
             self._race.progress(elapsed),
             "" if session.over else what,
@@ -75,33 +75,33 @@ class StandingsTable:
         low, high = min(known), max(known)
 
         def drawn(width: int) -> list[str]:  # as wide at the start: columns stay in their place
-            lines = (sparkline(points.get(one.arm, []), low, high, width) for one in shown)
+            lines = (sparkline(points.get(row.arm, []), low, high, width) for row in shown)
             return [line.ljust(width) for line in lines]
 
         def numbers(values: Iterable[float]) -> list[str]:
             return ["" if isnan(value) else score_text(value) for value in values]
 
-        states = [self._state_of(one) for one in shown]
-        words = [self._word_of(one).ljust(STATE) for one in shown]
-        seconds = [f"{short_seconds(one.seconds)} s" for one in shown]
-        forecasts = numbers(one.forecast_score for one in shown)
+        states = [self._state_of(row) for row in shown]
+        words = [self._word_of(row).ljust(STATE) for row in shown]
+        seconds = [f"{short_seconds(row.seconds)} s" for row in shown]
+        forecasts = numbers(row.forecast_score for row in shown)
         return [
-            Column("learner", [short_name(one.name) for one in shown]),
+            Column("learner", [short_name(row.name) for row in shown]),
             Column("curve", drawn(WIDTH), short=("curve", drawn(WIDTH // 2)), left_out=2),
-            Column("pulls", [f"{one.pulls:,}" for one in shown], right=True, left_out=1),
+            Column("pulls", [f"{row.pulls:,}" for row in shown], right=True, left_out=1),
             Column("time", seconds, right=True, left_out=4),
-            Column("score", numbers(one.score for one in shown), right=True),
+            Column("score", numbers(row.score for row in shown), right=True),
             Column("forecast", forecasts, right=True, left_out=3),
-            Column("estimate", numbers(one.estimate for one in shown), right=True),
+            Column("estimate", numbers(row.estimate for row in shown), right=True),
             Column("state", states, short=("state", words)),
         ]
 
-    def _word_of(self, one: LearnerView) -> str:
-        return "trained" if self._trains_further(one) else one.state
+    def _word_of(self, row: LearnerView) -> str:
+        return "trained" if self._trains_further(row) else row.state
 
-    def _state_of(self, one: LearnerView) -> str:
-        return "trained further" if self._trains_further(one) else one.outcome
+    def _state_of(self, row: LearnerView) -> str:
+        return "trained further" if self._trains_further(row) else row.outcome
 
-    def _trains_further(self, one: LearnerView) -> bool:
+    def _trains_further(self, row: LearnerView) -> bool:
         session = self._race.session
-        return not session.over and one.arm == session.winner
+        return not session.over and row.arm == session.winner

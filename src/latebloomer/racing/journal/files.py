@@ -91,16 +91,16 @@ def _make_way(file: Path) -> None:
     """Remove a journal without a pull; raise an error if a file holds anything else."""
     if not os.path.exists(file):
         return
-    found = None
+    glanced = None
     with suppress(Blank):
-        found = glance(file)
-    if found is None or not found.pulls:  # nothing would be lost
+        glanced = glance(file)
+    if glanced is None or not glanced.pulls:  # nothing would be lost
         connections.remove(file)
         return
-    over = found.verdict is not None
+    over = glanced.verdict is not None
     raise JournalMismatch(
         f"Journal {near(file)} already holds {'a finished' if over else 'an unfinished'} race of "
-        f"{found.pulls} pulls and will not be overwritten. Use {event_log.resume_call(file)} or "
+        f"{glanced.pulls} pulls and will not be overwritten. Use {event_log.resume_call(file)} or "
         f'if_exists="resume" to {"get its verdict" if over else "continue it"}, if_exists="new" '
         "for a new file next to it, or another file with journal=."
     )
@@ -247,8 +247,8 @@ def need_journal(file: Path) -> None:
     if not file.stat().st_size:
         waiting = wal_of(file).stat().st_size if wal_of(file).exists() else 0
         if waiting:  # a copy in progress: SQLite would delete the -wal
-            said = f"Journal {near(file)} has 0 bytes, but {wal_of(file).name} has {waiting}"
-            raise JournalError(f"{said}. Copy both files again, together.")
+            problem = f"Journal {near(file)} has 0 bytes, but {wal_of(file).name} has {waiting}"
+            raise JournalError(f"{problem}. Copy both files again, together.")
         return
     try:
         with closing(connections.connect_to_read(file, at_rest=True)) as db:
@@ -256,13 +256,13 @@ def need_journal(file: Path) -> None:
             (application,) = db.execute("PRAGMA application_id").fetchone()
             (version,) = db.execute("PRAGMA user_version").fetchone()
     except sqlite3.OperationalError as error:
-        said = f"Journal {near(file)} cannot be read ({error}). Check its permissions."
-        raise JournalError(said) from None  # it is not damaged
+        problem = f"Journal {near(file)} cannot be read ({error}). Check its permissions."
+        raise JournalError(problem) from None  # it is not damaged
     except sqlite3.DatabaseError:
         application = version = 0
     if application != schema.APPLICATION:
-        said = f"{near(file)} is not a journal: another program wrote it. Check the path."
-        raise NotAJournal(said)
+        problem = f"{near(file)} is not a journal: another program wrote it. Check the path."
+        raise NotAJournal(problem)
     if version != schema.VERSION:
         old = version < schema.VERSION
         way = "Start a new race in another file." if old else "Upgrade latebloomer."

@@ -70,8 +70,10 @@ def fresh_names(journal: Place) -> Iterator[Path]:
     try:
         folder = make_folder(Path(journal))
     except errors.OutputError as error:
-        said = f"No journal can be written in {Path(journal)} ({os.strerror(error.errno or 0)})."
-        raise errors.JournalError(f"{said} {files.CANNOT_WRITE}") from error
+        problem = (
+            f"No journal can be written in {Path(journal)} ({os.strerror(error.errno or 0)})."
+        )
+        raise errors.JournalError(f"{problem} {files.CANNOT_WRITE}") from error
     for _ in range(1000):
         words = secrets.choice(ADJECTIVES), secrets.choice(NOUNS)
         yield folder / f"{datetime.now():%Y-%m-%d-%H%M}-{'-'.join(words)}.db"
@@ -86,12 +88,12 @@ def begin(
     """Make the journal of a new race; a race that is on disk is never changed."""
     if journal is None or not (names_folder(journal) or if_exists == NEW):
         return files.create(journal, created)
-    made = journal if isinstance(journal, JournalFile) else JournalFile(journal)
+    journal_file = journal if isinstance(journal, JournalFile) else JournalFile(journal)
     for path in names(journal) if names_folder(journal) else numbered(Path(journal)):
         if not os.path.lexists(path):
             # Else another process made it just now.
             with suppress(errors.JournalInUse, errors.JournalMismatch):
-                return files.create(replace(made, path=path), created, fresh=True)
+                return files.create(replace(journal_file, path=path), created, fresh=True)
     raise errors.JournalError("No name is free for the journal. Give one with journal=....")
 
 

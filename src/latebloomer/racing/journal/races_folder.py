@@ -43,8 +43,8 @@ class ListedRace:
 
 def list_races(folder: Place) -> list[ListedRace]:
     """Return every journal of a folder, the one written last at the end; a bad one as such."""
-    found = (listed_race(path) for path in journal_files(folder))
-    return [race for race in found if race is not None]
+    races = (listed_race(path) for path in journal_files(folder))
+    return [race for race in races if race is not None]
 
 
 def listed_race(path: Path) -> ListedRace | None:
@@ -53,7 +53,7 @@ def listed_race(path: Path) -> ListedRace | None:
     own = sum(_bytes(f"{file}{end}") for end in ("", *BESIDE))
     sizes = written_at(file), own, _folder_bytes(_checkpoints(file))
     try:
-        found = files.glance(path)
+        glanced = files.glance(path)
     except files.NotAJournal:
         return None
     except files.Blank as error:
@@ -61,15 +61,15 @@ def listed_race(path: Path) -> ListedRace | None:
     except (errors.JournalError, OSError) as error:
         state = DAMAGED if isinstance(error.__cause__, DAMAGE) else UNREADABLE
         return ListedRace(str(path), state, *sizes, wrong=one_line(str(error)))
-    verdict, settings = found.verdict or {}, found.created.settings
-    state = FINISHED if verdict else ALL_FAILED if found.failed else running_or_interrupted(path)
+    verdict, settings = glanced.verdict or {}, glanced.created.settings
+    state = FINISHED if verdict else ALL_FAILED if glanced.failed else running_or_interrupted(path)
     try:
         return ListedRace(
             str(path),
             state,
             *sizes,
-            found.learners,
-            found.pulls,
+            glanced.learners,
+            glanced.pulls,
             checked("budget", settings.get("budget"), int | None),
             checked("seconds", settings.get("seconds"), float | None),
             checked("winner", verdict.get("name"), str | None),
@@ -89,10 +89,10 @@ def journal_files(folder: Place) -> list[Path]:
     """Return the files of a folder that may be journals, the one written last at the end."""
     place = Path(folder)
     if not place.is_dir():
-        said = f"There is no folder {near(place.absolute())}"
-        raise errors.JournalError(f"{said}. Give another folder, or start with race(...).")
-    found = [path for path in place.iterdir() if _may_be_journal(path)]
-    return sorted(found, key=lambda path: (written_at(path), path.name))
+        problem = f"There is no folder {near(place.absolute())}"
+        raise errors.JournalError(f"{problem}. Give another folder, or start with race(...).")
+    paths = [path for path in place.iterdir() if _may_be_journal(path)]
+    return sorted(paths, key=lambda path: (written_at(path), path.name))
 
 
 def _may_be_journal(path: Path) -> bool:
@@ -113,9 +113,9 @@ def written_at(path: Path) -> float:
     path = resolved(path)
     for file in (path, path.with_name(f"{path.name}-wal")):
         with suppress(OSError):
-            found = file.stat()
-            if found.st_size or file is path:  # a reader may leave an empty -wal
-                times.append(found.st_mtime)
+            status = file.stat()
+            if status.st_size or file is path:  # a reader may leave an empty -wal
+                times.append(status.st_mtime)
     return max(times)
 
 
@@ -183,8 +183,8 @@ def _checkpoints(path: Path) -> Path:
 
 
 def _folder_bytes(folder: Path) -> int:
-    found = (os.path.join(root, name) for root, _, names in os.walk(folder) for name in names)
-    return sum(map(_bytes, found))
+    paths = (os.path.join(root, name) for root, _, names in os.walk(folder) for name in names)
+    return sum(map(_bytes, paths))
 
 
 def _bytes(file: str) -> int:

@@ -62,8 +62,8 @@ def _copy(entries: list[Entry], file: Path) -> None:
         except (sqlite3.Error, OSError) as error:
             connections.remove(draft)
             Path(f"{file}.lock").unlink(missing_ok=True)
-            said = f"{near(file)} cannot be written ({error}). Make room, or give another file."
-            raise JournalError(said) from error
+            problem = f"{near(file)} cannot be written ({error}). Make room, or give another file."
+            raise JournalError(problem) from error
 
 
 def rescue(lost: EventLog, events: Iterable[Event]) -> SqliteLog:

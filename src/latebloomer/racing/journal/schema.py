@@ -158,13 +158,13 @@ def entry_of(row: tuple[Any, ...]) -> Entry:
     number, kind, *own, data, at, elapsed, _ = row
     if kind == SCORE and data is None:  # most are
         return Entry(number, at, elapsed, ScoreReported(*own))
-    made = KINDS[kind]
-    declared = FIELDS[made]
+    event_type = KINDS[kind]
+    declared = FIELDS[event_type]
     values = {name: cell for name, cell in zip(OWN, own, strict=True) if name in declared}
     if data is not None:
         values |= value_codec.from_json(data)
     typed = {name: checked(f"{kind}.{name}", values[name], declared[name]) for name in values}
-    return Entry(number, at, elapsed, made(**typed))
+    return Entry(number, at, elapsed, event_type(**typed))
 
 
 # --- the fields of events ---

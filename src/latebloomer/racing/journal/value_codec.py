@@ -106,9 +106,9 @@ def scalar(value: Any, place: str = "") -> bool | int | float:
         return value
     numpy = sys.modules.get("numpy")  # without it there are no such values
     if numpy is not None and isinstance(value, numpy.generic) and value.dtype.kind in "biuf":
-        found = value.item()
-        if isinstance(found, bool | int | float):  # a long double is none of these
-            return found
+        plain = value.item()
+        if isinstance(plain, bool | int | float):  # a long double is none of these
+            return plain
     what = f"{place}={brief(value)}" if place else brief(value)
     raise NotPlain(f"{what} cannot be kept in a journal, which has room for {PLAIN}")
 

@@ -52,17 +52,17 @@ class Entry(NamedTuple):
 
     def build(self) -> Learner:
         """Return the learner: the object itself, or what the function returns."""
-        made = self.given
+        learner = self.given
         if self.rebuilds:
-            made = self._called()
-            if not hasattr(made, "pull"):
-                if not isinstance(made, Iterator):
+            learner = self._called()
+            if not hasattr(learner, "pull"):
+                if not isinstance(learner, Iterator):
                     raise LearnerError(
-                        f"the function for learner {self.name!r} returned {brief(made)}, but it "
+                        f"the function for learner {self.name!r} returned {brief(learner)}, but it "
                         "must return an object with a method pull(), or yield scores"
                     )
-                made = ScoreStream(made)
-        return made if self.share is None else ShareLearner(made, self.share)
+                learner = ScoreStream(learner)
+        return learner if self.share is None else ShareLearner(learner, self.share)
 
     def _called(self) -> Any:
         """Return what the function returns, which may ask for its place in the race."""
@@ -81,7 +81,7 @@ def entries_of(learners: Mapping[str, Given], seed: int) -> list[Entry]:
     need_learners(learners)
     first: dict[int, str] = {}
     entries = []
-    for name, given in learners.items():
+    for name, learner in learners.items():
         require(
             isinstance(name, str) and bool(name.strip()),
             "learners",
@@ -89,24 +89,24 @@ def entries_of(learners: Mapping[str, Given], seed: int) -> list[Entry]:
             "named by text",
             "the verdict names the winner",
         )
-        if _is_object(given) and first.setdefault(id(given), name) != name:
+        if _is_object(learner) and first.setdefault(id(learner), name) != name:
             raise LearnerError(  # it would be trained twice per sweep
-                f"learners {first[id(given)]!r} and {name!r} are the same object, but each name "
+                f"learners {first[id(learner)]!r} and {name!r} are the same object, but each name "
                 "must have its own: build two, or give a function that builds one"
             )
-        need_learner(name, given)
-        entries.append(Entry(name, given, seed_of(seed, name)))
+        need_learner(name, learner)
+        entries.append(Entry(name, learner, seed_of(seed, name)))
     if len(learners) < 2:
         count = "1 learner was" if learners else "0 learners were"
         raise SettingError(f"{count} given, but a race needs at least 2.")
     return entries
 
 
-def _takes_seed(given: Any) -> bool:
+def _takes_seed(learner: Any) -> bool:
     """Return whether a function has a parameter `seed` to which it was not bound already."""
-    function = inspect.unwrap(given) if callable(given) else given
+    function = inspect.unwrap(learner) if callable(learner) else learner
     bound = function.keywords if isinstance(function, partial) else {}
-    return takes(given, "seed") and "seed" not in bound
+    return takes(learner, "seed") and "seed" not in bound
 
 
 def need_learners(learners: Any) -> None:
@@ -129,23 +129,23 @@ def with_logs(entries: Sequence[Entry], journal: Path | None) -> list[Entry]:
     return [entry._replace(logs=logs) for entry in entries]
 
 
-def need_learner(name: str, given: Any) -> None:
+def need_learner(name: str, learner: Any) -> None:
     """Raise a `LearnerError` unless this is an object with `pull` or a function."""
-    adapter = None if hasattr(given, "pull") else adapter_for(given)
+    adapter = None if hasattr(learner, "pull") else adapter_for(learner)
     if adapter is not None:
         wrong = f"is of another library: {adapter}"
-    elif _is_object(given) and not callable(given.pull):
-        wrong = f"has pull={brief(given.pull)}, but pull must be a method"
-    elif _is_object(given) or callable(given):
+    elif _is_object(learner) and not callable(learner.pull):
+        wrong = f"has pull={brief(learner.pull)}, but pull must be a method"
+    elif _is_object(learner) or callable(learner):
         return
-    elif isinstance(given, Iterator):
+    elif isinstance(learner, Iterator):
         wrong = (
             "is a generator or iterator, which a race cannot restart. Pass the generator function "
             "itself, without calling it"
         )
     else:
         wrong = (
-            f"is {brief(given)}, but a learner needs a method pull() that trains one more unit "
+            f"is {brief(learner)}, but a learner needs a method pull() that trains one more unit "
             "and returns the score; or give a function that returns such an object, or one that "
             "yields scores"
         )
@@ -161,12 +161,12 @@ def adapter_for(thing: Any) -> str | None:
     """
     kind = thing if inspect.isclass(thing) else type(thing)
     homes = [base.__module__.partition(".")[0] for base in kind.__mro__]
-    found = next((home for home in homes if home in ADAPTERS), None)
-    if found is None:
+    library = next((home for home in homes if home in ADAPTERS), None)
+    if library is None:
         return None
     pages = {"sklearn": "docs/scikit-learn.md", "optuna": "docs/tuners.md"}
-    page = pages.get(found, "docs/training-libraries.md")
-    return f"{kind.__name__}: use {ADAPTERS[found]}, as {page} shows"
+    page = pages.get(library, "docs/training-libraries.md")
+    return f"{kind.__name__}: use {ADAPTERS[library]}, as {page} shows"
 
 
 def seed_of(seed: int, name: str) -> int:
@@ -179,29 +179,29 @@ def seed_of(seed: int, name: str) -> int:
     return int.from_bytes(hashlib.sha256(text).digest()[:4], "big")
 
 
-def _is_object(given: Any) -> bool:
-    return hasattr(given, "pull") and not inspect.isclass(given)
+def _is_object(learner: Any) -> bool:
+    return hasattr(learner, "pull") and not inspect.isclass(learner)
 
 
 def declared_range(learners: Mapping[str, Any]) -> tuple[float | None, float | None] | None:
     """Return the range that holds all scores, if every learner has an attribute `score_range`."""
-    found = [getattr(given, "score_range", None) for given in learners.values()]
-    if not found or any(one is None or isinstance(one, property) for one in found):
+    ranges = [getattr(learner, "score_range", None) for learner in learners.values()]
+    if not ranges or any(limits is None or isinstance(limits, property) for limits in ranges):
         return None
-    lows, highs = zip(*map(range_of_scores, found), strict=True)
+    lows, highs = zip(*map(range_of_scores, ranges), strict=True)
     return None if None in lows else min(lows), None if None in highs else max(highs)
 
 
-def range_of_scores(given: Any) -> tuple[float | None, float | None]:
+def range_of_scores(limits: Any) -> tuple[float | None, float | None]:
     """Return a range as two numbers, None for an open end; raise a `SettingError` if wrong."""
     try:
-        low, high = (end if end is None else float(end) for end in given)
+        low, high = (end if end is None else float(end) for end in limits)
         right = (-inf if low is None else low) < (inf if high is None else high)
     except (TypeError, ValueError):
         right = False
     if not right:
         raise SettingError(
-            f"score_range={brief(given)}, but score_range must be (low, high), as (0, 1) for an "
+            f"score_range={brief(limits)}, but score_range must be (low, high), as (0, 1) for an "
             "accuracy or (None, 1) for an R2"
         )
     return low, high
@@ -209,11 +209,11 @@ def range_of_scores(given: Any) -> tuple[float | None, float | None]:
 
 def described(learners: Any) -> dict[str, dict[str, Any]]:
     """Return the attribute `settings` of each learner that has one, as a journal returns it."""
-    given = learners.items() if isinstance(learners, Mapping) else ()
-    found = {name: getattr(one, "settings", None) for name, one in given}
+    pairs = learners.items() if isinstance(learners, Mapping) else ()
+    by_name = {name: getattr(learner, "settings", None) for name, learner in pairs}
     return {
         name: {str(key): plain_or_text(value) for key, value in settings.items()}
-        for name, settings in found.items()
+        for name, settings in by_name.items()
         if isinstance(settings, Mapping)
     }
 

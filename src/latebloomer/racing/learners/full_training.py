@@ -71,11 +71,13 @@ def shares_of(
     unknown = [name for name in steps if name not in learners]
     if unknown:
         known, wrong = listed(list(learners)), listed(unknown)
-        said = f"full_steps names {wrong}, but the learners are {known}. Correct the name {wrong}."
-        raise SettingError(said)
-    for name, given in learners.items():
+        problem = (
+            f"full_steps names {wrong}, but the learners are {known}. Correct the name {wrong}."
+        )
+        raise SettingError(problem)
+    for name, learner in learners.items():
         if name not in steps:
-            steps[name] = _asked(Entry(name, given, seed_of(seed, name)))
+            steps[name] = _asked(Entry(name, learner, seed_of(seed, name)))
     missing = [name for name, value in steps.items() if value is None]
     if missing:
         raise SettingError(
@@ -87,7 +89,7 @@ def shares_of(
         _need_whole(f"full_steps of {name!r} is ", value, "steps")
     if pulls is None:
         # A learner that trains in one step is one pull, whatever a pull of the others is.
-        shortest = min((one for one in steps.values() if one > 1), default=PULLS)
+        shortest = min((length for length in steps.values() if length > 1), default=PULLS)
         pulls = shortest if FEWEST <= shortest < PULLS else PULLS
     _need_whole("pulls_per_training=", pulls, "pulls")
     return {name: Share(int(steps[name]), pulls) for name in learners}
@@ -103,17 +105,17 @@ def _asked(entry: Entry) -> int | None:
     return steps
 
 
-def declared(given: Any) -> int | None:
+def declared(learner: Any) -> int | None:
     """Return the attribute `full_steps`, or the argument of a partial; None if there is none."""
-    if isinstance(given, partial):
-        return given.keywords.get("full_steps", declared(given.func))
-    value = getattr(given, "full_steps", None)
+    if isinstance(learner, partial):
+        return learner.keywords.get("full_steps", declared(learner.func))
+    value = getattr(learner, "full_steps", None)
     described = isinstance(value, property) or callable(value)  # of instances, not of the class
     return None if described else value
 
 
-def _need_whole(given: str, value: Any, what: str) -> None:
+def _need_whole(prefix: str, value: Any, what: str) -> None:
     if not hasattr(value, "__index__") or is_flag(value) or not 1 <= value <= MOST:
         meaning = f"the number of {what} in a full training"
         needed = f"an integer from 1 to 2^53: {meaning}"
-        raise SettingError(f"{given}{brief(value)}, but it must be {needed}.")
+        raise SettingError(f"{prefix}{brief(value)}, but it must be {needed}.")

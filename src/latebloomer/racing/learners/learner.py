@@ -142,14 +142,14 @@ class ShareLearner:
         if self._at_once:
             self.score = self.learner.pull(steps=steps)
             return steps
-        for made in range(steps):
+        for done in range(steps):
             try:
                 self.score = self.learner.pull()
             except StopIteration:
-                if made == 0:
+                if done == 0:
                     raise
                 self._ended = True
-                return made
+                return done
         return steps
 
 
@@ -228,8 +228,8 @@ def count_again(learner: Any, pulls: int) -> None:
 
 def details_of(learner: Any) -> Mapping[str, Any] | None:
     """Return what a learner reports with its latest score, in its attribute `score_details`."""
-    found = getattr(bare(learner), "score_details", None)
-    return found if isinstance(found, Mapping) else None
+    details = getattr(bare(learner), "score_details", None)
+    return details if isinstance(details, Mapping) else None
 
 
 def row_scores_of(learner: Any) -> list[RowScores] | None:
@@ -238,14 +238,14 @@ def row_scores_of(learner: Any) -> list[RowScores] | None:
     They are its attribute `row_scores`, or what a generator yields after score and model: what
     `latebloomer.row_scores` returns, a list of these for folds, or one number for each row.
     """
-    found = getattr(bare(learner), "row_scores", None)
-    if found is None:
+    scores = getattr(bare(learner), "row_scores", None)
+    if scores is None:
         return None
-    if isinstance(found, RowScores):
-        return [found]
-    if isinstance(found, list | tuple) and found and isinstance(found[0], RowScores):
-        return list(found)
-    return [mean_of_rows(found)]
+    if isinstance(scores, RowScores):
+        return [scores]
+    if isinstance(scores, list | tuple) and scores and isinstance(scores[0], RowScores):
+        return list(scores)
+    return [mean_of_rows(scores)]
 
 
 def takes(function: Any, name: str) -> bool:

@@ -31,7 +31,7 @@ def last_lines(journal: Path, names: Iterable[str]) -> dict[str, str]:
     folder = logs_next_to(journal)
     if not folder.is_dir():
         return {}
-    found = {}
+    texts = {}
     for name in names:
         try:
             with (folder / f"{file_name(name)}.log").open("rb") as file:
@@ -40,5 +40,5 @@ def last_lines(journal: Path, names: Iterable[str]) -> dict[str, str]:
         except OSError:  # it has none
             continue
         if any(lines):
-            found[name] = "\n".join(lines[-LAST:])
-    return found
+            texts[name] = "\n".join(lines[-LAST:])
+    return texts

@@ -136,12 +136,12 @@ class LearnerHost(Host):
     def __init__(
         self,
         arm: int,
-        given: Entry | PackedLearners,
+        source: Entry | PackedLearners,
         states: OwnStates | None = None,
         threads: NativeThreads | None = None,
     ) -> None:
-        self.arm, self._given = arm, given
-        self.apart = isinstance(given, PackedLearners)  # Ctrl-C does not arrive here
+        self.arm, self._given = arm, source
+        self.apart = isinstance(source, PackedLearners)  # Ctrl-C does not arrive here
         self._states = OwnStates() if states is None else states
         self._threads = NativeThreads(None) if threads is None else threads
         self.learner: Any = None

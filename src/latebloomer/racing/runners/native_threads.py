@@ -96,8 +96,8 @@ class ThreadWatch:
                 f"threads of BLAS or OpenMP may wait for each other{where}; compare with threads=1"
             )
         if busy:
-            said = f"the machine is busy: {load:.1f} processes for {self._cores} cores"
-            return f"{said}, so pulls take longer than they would alone"
+            text = f"the machine is busy: {load:.1f} processes for {self._cores} cores"
+            return f"{text}, so pulls take longer than they would alone"
         return None
 
 

@@ -121,8 +121,8 @@ class OwnStates:
         taken = self._take_turn()
         try:
             self._put_aside()
-            for one in (self._numbers, self._modes, self._libraries):
-                one.forget()
+            for states in (self._numbers, self._modes, self._libraries):
+                states.forget()
             _latest, self._race = self._around, object()
         finally:
             # A second Ctrl-C may have come between taking the turn and the call.
@@ -261,17 +261,17 @@ def program_numbers_kept() -> Iterator[None]:
 
 
 def _plain_numbers() -> dict[str, Any]:
-    found: dict[str, Any] = {"random": get_numbers(), "numpy": _as_lists(get_bits().state)}
+    numbers: dict[str, Any] = {"random": get_numbers(), "numpy": _as_lists(get_bits().state)}
     if torch := _torch():
-        found["torch"] = torch.get_rng_state().tolist()
+        numbers["torch"] = torch.get_rng_state().tolist()
         if torch.cuda.is_initialized():
-            found["cuda"] = [state.tolist() for state in torch.cuda.get_rng_state_all()]
-    return found
+            numbers["cuda"] = [state.tolist() for state in torch.cuda.get_rng_state_all()]
+    return numbers
 
 
 def _as_lists(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: _as_lists(one) for key, one in value.items()}
+        return {key: _as_lists(item) for key, item in value.items()}
     return value.tolist() if isinstance(value, np.ndarray | np.generic) else value
 
 
@@ -287,19 +287,19 @@ def read_numbers(folder: Path) -> None:
     """Put the random numbers of a checkpoint in force."""
     if not (folder / NUMBERS).is_file():  # the learner's own save() has replaced the folder
         return
-    found = json.loads((folder / NUMBERS).read_text())
-    version, words, gauss = found["random"]
+    numbers = json.loads((folder / NUMBERS).read_text())
+    version, words, gauss = numbers["random"]
     set_numbers((version, tuple(words), gauss))
-    kind = getattr(np.random, found["numpy"]["bit_generator"], None)
+    kind = getattr(np.random, numbers["numpy"]["bit_generator"], None)
     if kind is not None:  # one of another library is the learner's own to save
         bits = kind()
-        bits.state = found["numpy"]
+        bits.state = numbers["numpy"]
         set_bits(bits)
-    if "torch" in found:
+    if "torch" in numbers:
         with suppress(ImportError):  # it is not used here then
             torch: Any = import_module("torch")
-            torch.set_rng_state(torch.tensor(found["torch"], dtype=torch.uint8))
-            states = [torch.tensor(one, dtype=torch.uint8) for one in found.get("cuda", ())]
+            torch.set_rng_state(torch.tensor(numbers["torch"], dtype=torch.uint8))
+            states = [torch.tensor(state, dtype=torch.uint8) for state in numbers.get("cuda", ())]
             if len(states) == torch.cuda.device_count() > 0:
                 torch.cuda.set_rng_state_all(states)
 

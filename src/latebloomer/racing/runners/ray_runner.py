@@ -186,8 +186,10 @@ class RayRunner(Runner):
         self.parallel_pulls = max(1, slots.parallel_pulls)
         self._start_processes(orders)
         idle = [pool.workers[arm] for arm in orders if pool.idle(arm)]
-        idle.sort(key=lambda one: (-orders[one.arm].pulls * self._expected(one.arm), one.arm))
-        free = slots.free(one.slot for one in pool.calling if one.call is not Call.START)
+        idle.sort(
+            key=lambda worker: (-orders[worker.arm].pulls * self._expected(worker.arm), worker.arm)
+        )
+        free = slots.free(worker.slot for worker in pool.calling if worker.call is not Call.START)
         for worker in idle:
             if free[worker.slot.key] > 0:
                 free[worker.slot.key] -= 1
@@ -199,7 +201,11 @@ class RayRunner(Runner):
     def _start_processes(self, orders: Orders) -> None:
         """Start processes for learners that have none, and end others where there is no room."""
         pool = self._pool
-        spare = [one for one in pool.workers.values() if one.arm not in orders and not one.call]
+        spare = [
+            worker
+            for worker in pool.workers.values()
+            if worker.arm not in orders and not worker.call
+        ]
         new = [arm for arm in orders if arm not in pool.workers]
         if spare and any(self._slots.is_full(arm) for arm in new):
             pool.end(spare.pop().arm)
@@ -236,8 +242,10 @@ class RayRunner(Runner):
         """Wait for a machine that has room for a learner, but not for ever."""
         self._slots.wait(TICK)
         if monotonic() - self._heard > ray_slots.PATIENCE:
-            said = f"the Ray cluster had no machine for any learner for {ray_slots.PATIENCE:g} s"
-            raise ClusterError(f"{said}: resume(...) when it has one; the journal is complete")
+            problem = (
+                f"the Ray cluster had no machine for any learner for {ray_slots.PATIENCE:g} s"
+            )
+            raise ClusterError(f"{problem}: resume(...) when it has one; the journal is complete")
         return events.Waiting(())
 
     def _answered(self, worker: Worker) -> Iterator[Report]:
@@ -318,7 +326,7 @@ class RayRunner(Runner):
 
     def save(self, pulls: Mapping[int, int]) -> Iterator[Saved | SaveFailed]:
         workers = [self._pool.workers[arm] for arm in pulls if self._pool.idle(arm)]
-        live = [one for one in workers if one.ready and one.done == pulls[one.arm]]
+        live = [worker for worker in workers if worker.ready and worker.done == pulls[worker.arm]]
         with explained(RESUME):
             for worker, ref in [(worker, self._pool.save(worker)) for worker in live]:
                 with suppress(self._ray.exceptions.RayError):  # lost: nothing is left to save

@@ -34,9 +34,13 @@ def needed(resources: Any, name: str = "resources") -> dict[str, float]:
         'a dict such as {"num_cpus": 1, "num_gpus": 0}',
         "a pull takes that",
     )
-    for one, amount in resources.items():
-        need_in(f"{name}[{one!r}]", amount, "[0, inf)", "it is an amount")
-    return {KNOWN.get(str(one), str(one)): amount for one, amount in resources.items() if amount}
+    for resource, amount in resources.items():
+        need_in(f"{name}[{resource!r}]", amount, "[0, inf)", "it is an amount")
+    return {
+        KNOWN.get(str(resource), str(resource)): amount
+        for resource, amount in resources.items()
+        if amount
+    }
 
 
 class Kind(NamedTuple):
@@ -81,7 +85,7 @@ class Slots:
 
     def __init__(self, cluster: Cluster, wanted: Sequence[Mapping[str, float]]) -> None:
         self._cluster = cluster
-        needs = [tuple(sorted(one.items())) for one in wanted]
+        needs = [tuple(sorted(amounts.items())) for amounts in wanted]
         self.kinds = [Kind(need, needs.count(need)) for need in needs]  # by arm
         self.slots: list[Slot] = []
         self._looked = 0.0
@@ -128,8 +132,10 @@ class Slots:
         self.look()
         while not self._there(kind):
             if monotonic() > until:
-                said = f"The Ray cluster had no node with {kind} free for {PATIENCE:g} s"
-                raise ClusterError(f"{said}. Wait until one is free, or request less per learner.")
+                problem = f"The Ray cluster had no node with {kind} free for {PATIENCE:g} s"
+                raise ClusterError(
+                    f"{problem}. Wait until one is free, or request less per learner."
+                )
             self.wait(1.0)
 
     def wait(self, seconds: float) -> None:
@@ -171,10 +177,10 @@ class Slots:
 
     def assign(self, arm: int, avoid: Slot | None = None) -> Slot | None:
         """Return the slot with the fewest arms, preferably not `avoid`; None without a machine."""
-        found = self._open(self.kinds[arm])
-        if not found:
+        slots = self._open(self.kinds[arm])
+        if not slots:
             return None
-        slot = min(found, key=lambda slot: (slot is avoid, len(slot.arms), slot.number))
+        slot = min(slots, key=lambda slot: (slot is avoid, len(slot.arms), slot.number))
         slot.arms.add(arm)
         return slot
 

@@ -86,17 +86,19 @@ def check_memory_limit(
     """
     if most is None or most >= len(entries):
         return
-    given, policy, wrong = f"max_in_memory={most}", session.policy, ""
+    setting, policy, wrong = f"max_in_memory={most}", session.policy, ""
     if session.decides_every_pull or policy.decides_after_sweeps():
         after = "pull" if session.decides_every_pull else "sweep"
         wrong = f"needs a policy with phases (auto, r-sr): {policy!r} decides after every {after}"
     elif settings.seconds is not None:
         wrong = f"cannot be combined with seconds={settings.seconds:g}, only with budget=..."
     if wrong:
-        raise SettingError(f"{given} {wrong}. Change that, {WITHOUT}.")
+        raise SettingError(f"{setting} {wrong}. Change that, {WITHOUT}.")
     for entry in entries:
         if not entry.rebuilds:
-            said = f"{given}, but learner {entry.name!r} is an object, which is in memory anyway"
-            raise LearnerError(f"{said}. Pass a function that builds it, {WITHOUT}.")
+            problem = (
+                f"{setting}, but learner {entry.name!r} is an object, which is in memory anyway"
+            )
+            raise LearnerError(f"{problem}. Pass a function that builds it, {WITHOUT}.")
         if isgeneratorfunction(entry.given):
             raise cannot_let_go(entry, "it is a generator")

@@ -35,9 +35,9 @@ def build_verdict(
     session = race.session
     known = dict(assess(race) if assessment is None else assessment)
     intervals = known.pop("intervals", {})  # a new learner is not in an earlier assessment
-    views = [replace(one, **intervals.get(one.arm, {})) for one in race.learners()]
+    views = [replace(view, **intervals.get(view.arm, {})) for view in race.learners()]
     # A learner that has finished gets no better or worse: its bounds are its score.
-    ended = {one.arm for one in views if session.departure(one.arm) == events.FINISHED}
+    ended = {view.arm for view in views if session.departure(view.arm) == events.FINISHED}
     views = [replace(v, lower=v.score, upper=v.score) if v.arm in ended else v for v in views]
     best, naming = views[0], session.selection
     leads = leads_on_new_rows(race, views, best.arm)
@@ -125,7 +125,7 @@ def _certified(session: Session, settings: Settings, seen: History) -> dict[str,
         best, names, repeats, (least, most), _horizon(session, settings)
     )
     own = naming.estimates[best]
-    tied = [names[i] for i, one in naming.estimates.items() if i != best and one == own]
+    tied = [names[i] for i, estimate in naming.estimates.items() if i != best and estimate == own]
     if tied:
         others, last = ", ".join([names[best], *tied[:-1]]), tied[-1]
         finding, numbers = f"there is a tie: {others} and {last} have the same estimate", ""

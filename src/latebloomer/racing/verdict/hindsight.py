@@ -113,10 +113,10 @@ def asha(names: Sequence[str], known: Sequence[Curve], budget: int) -> Hindsight
 
     def replay(end: int) -> tuple[int, int]:
         rungs = takewhile(lambda n: n < end, accumulate(repeat(ETA), mul, initial=1))
-        found = cuts(tuple(rungs))  # at 1, 4, 16, ... below the end
-        if found is None:
+        limits = cuts(tuple(rungs))  # at 1, 4, 16, ... below the end
+        if limits is None:
             raise Unknown
-        stops = [(curve, int(min(end, cut))) for curve, cut in zip(known, found, strict=True)]
+        stops = [(curve, int(min(end, cut))) for curve, cut in zip(known, limits, strict=True)]
         latest = [curve.at(n) for curve, n in stops]
         return latest.index(max(latest)), sum(curve.cost(n) for curve, n in stops)
 

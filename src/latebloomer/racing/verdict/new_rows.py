@@ -53,15 +53,15 @@ def leads_on_new_rows(
     """Return the lead over each rival that was scored on the same rows, the smallest first."""
     arms = [view.arm for view in views]
     kept = [_sums_of(race, arm) for arm in arms]
-    found = leads(arms.index(best), kept)
+    by_place = leads(arms.index(best), kept)
     own = kept[arms.index(best)]
     names = race.names
     return sorted(
         (
-            NewRowsLead(names[arms[k]], one.lead, one.margin, one.error, own.rows if own else 0)
-            for k, one in found.items()
+            NewRowsLead(names[arms[k]], lead.lead, lead.margin, lead.error, own.rows if own else 0)
+            for k, lead in by_place.items()
         ),
-        key=lambda one: one.lead,
+        key=lambda lead: lead.lead,
     )
 
 
@@ -99,7 +99,7 @@ def new_rows_lines(verdict: Verdict, every: bool = False) -> list[str]:
     if not verdict.leads:
         return [f"Not known for new rows: {verdict.leads_missing}."] if verdict.over else []
     shown = verdict.leads if every else verdict.leads[:1]
-    first, *more = [_sentence(verdict, one) for one in shown]
+    first, *more = [_sentence(verdict, lead) for lead in shown]
     lines = [f"On new rows, models as trained now: {first}", *map(_capital, more)]
     total = [] if every else _of_others(verdict.leads[1:])
     total = [_best_of_all(verdict)] if _is_best_of_all(verdict) else total
@@ -112,21 +112,21 @@ def new_rows_lines(verdict: Verdict, every: bool = False) -> list[str]:
     return lines
 
 
-def _sentence(verdict: Verdict, one: NewRowsLead) -> str:
-    best, rival = verdict[verdict.name], verdict[one.rival]
-    digits = decimals(one.margin)
-    numbers = f"{one.lead:.{digits}f} ± {one.margin:.{digits}f}"
+def _sentence(verdict: Verdict, lead: NewRowsLead) -> str:
+    best, rival = verdict[verdict.name], verdict[lead.rival]
+    digits = decimals(lead.margin)
+    numbers = f"{lead.lead:.{digits}f} ± {lead.margin:.{digits}f}"
     when = f", as it was when dropped ({rival.trained})," if rival.left else ""
-    text = f"the lead over {quoted(short_name(one.rival))}{when} is {numbers}: "
-    if not one.is_tie:
-        better = quoted(short_name(best.name if one.is_better else one.rival))
+    text = f"the lead over {quoted(short_name(lead.rival))}{when} is {numbers}: "
+    if not lead.is_tie:
+        better = quoted(short_name(best.name if lead.is_better else lead.rival))
         return f"{text}{better} is better (95 %)."
     return f"{text}a tie.{_cheaper(best, rival)}"
 
 
 def _cheaper(best: LearnerView, rival: LearnerView) -> str:
     """Return how much faster a rival trains, if that is worth mentioning."""
-    mine, its = (_training_seconds(one) for one in (best, rival))
+    mine, its = (_training_seconds(view) for view in (best, rival))
     if not 0 < its < CHEAP * mine:
         return ""
     inverse = min(SHARES, key=lambda k: abs(1 / k - its / mine))
@@ -136,14 +136,14 @@ def _cheaper(best: LearnerView, rival: LearnerView) -> str:
     return f" {quoted(short_name(rival.name))} trains in {share}."
 
 
-def _training_seconds(one: LearnerView) -> float:
+def _training_seconds(view: LearnerView) -> float:
     """Return the seconds of a full training, or of a pull, by the mean of the pulls so far."""
-    return one.seconds / max(1, one.pulls) * (one.full_pulls or 1)
+    return view.seconds / max(1, view.pulls) * (view.full_pulls or 1)
 
 
 def _is_best_of_all(verdict: Verdict) -> bool:
     """Return whether the winner is better than every other learner, with 95 % probability."""
-    sure = all(one.is_better and one.lead > ONE_SIDED * one.error for one in verdict.leads)
+    sure = all(lead.is_better and lead.lead > ONE_SIDED * lead.error for lead in verdict.leads)
     return sure and not _unknown(verdict)
 
 
@@ -154,19 +154,19 @@ def _best_of_all(verdict: Verdict) -> str:
 
 def _of_others(leads: Sequence[NewRowsLead]) -> list[str]:
     """Return how many other rivals are worse or ties, as a sentence; nothing without others."""
-    ties, worse = sum(one.is_tie for one in leads), sum(one.is_better for one in leads)
-    said = {"worse (95 %)": worse, "ties": ties, "better (95 %)": len(leads) - ties - worse}
-    parts = [f"{count} {what}" for what, count in said.items() if count]
+    ties, worse = sum(lead.is_tie for lead in leads), sum(lead.is_better for lead in leads)
+    counts = {"worse (95 %)": worse, "ties": ties, "better (95 %)": len(leads) - ties - worse}
+    parts = [f"{count} {what}" for what, count in counts.items() if count]
     return [f"Other learners: {', '.join(parts)}."] if parts else []
 
 
 def _unknown(verdict: Verdict) -> list[str]:
     """Return the learners without a lead that could have won."""
-    known = {verdict.name, *(one.rival for one in verdict.leads)}
+    known = {verdict.name, *(lead.rival for lead in verdict.leads)}
     return [
-        one.name
-        for one in verdict.learners
-        if one.name not in known and one.pulls and one.state != FAILED
+        view.name
+        for view in verdict.learners
+        if view.name not in known and view.pulls and view.state != FAILED
     ]
 
 

@@ -55,8 +55,8 @@ def page_data(
         higher_is_better=verdict.history.sign > 0,
         selected=(selected.estimate, selected.pulls) if selected.final else None,
         trained_further=verdict.trained.pulls_after_selection > 0,
-        contradictions=[str(one) for one in verdict.findings if one.contradicts],
-        plateaus=[str(one) for one in verdict.findings if not one.contradicts],
+        contradictions=[str(finding) for finding in verdict.findings if finding.contradicts],
+        plateaus=[str(finding) for finding in verdict.findings if not finding.contradicts],
         false_alarm=ALARM,
         hindsight=list(map(str, verdict.hindsight)),
         events=_departures(verdict),
@@ -72,7 +72,7 @@ def page_data(
 
 def output_of(verdict: Verdict) -> dict[str, str]:
     """Return the last lines of learners that write a log, such as programs."""
-    names = [one.name for one in by_rank(verdict)]
+    names = [view.name for view in by_rank(verdict)]
     return {} if verdict.journal is None else last_lines(Path(verdict.journal), names)
 
 
@@ -80,21 +80,21 @@ def _why(verdict: Verdict) -> str:
     """Return score and forecast of the best learner, its lead, and learners with higher scores."""
     best, sign, final = verdict[verdict.name], verdict.history.sign, verdict.selected.final
     rivals = [
-        one
-        for one in verdict.learners
-        if not one.leads and one.state != FAILED and not isnan(one.estimate)
+        view
+        for view in verdict.learners
+        if not view.leads and view.state != FAILED and not isnan(view.estimate)
     ]
     own = score_text(best.estimate)
     rest = ""
     if rivals:
-        rival = max(rivals, key=lambda one: sign * one.estimate)
+        rival = max(rivals, key=lambda view: sign * view.estimate)
         own, theirs = scores_apart(best.estimate, rival.estimate)
         rest = f", ahead of {quoted(rival.name)} with {theirs}"
         rest = f", the same as {quoted(rival.name)}" if own == theirs else rest
     text = f"{'Selected' if final else 'Leads'} with estimate {own}{rest}"
     told = [as_sentence(standing(best, verdict.horizon)), f"{text}.", *beyond(verdict)]
     if not final:
-        racing = sum(not one.left for one in verdict.learners)
+        racing = sum(not view.left for view in verdict.learners)
         more = [f"{racing:,} of {len(verdict.learners):,} learners are still in the race."]
     else:
         bloom = [late_bloom(verdict)] if verdict.late_bloomer else []
@@ -111,10 +111,10 @@ def curves_of(verdict: Verdict) -> dict[int, ThinnedCurve]:
 
 def _departures(verdict: Verdict) -> list[PageEvent]:
     """Return which learners left and why, the last first."""
-    left = [(one.left_at, one) for one in verdict.learners if one.left_at]
+    left = [(view.left_at, view) for view in verdict.learners if view.left_at]
     return [
-        PageEvent(at, f"{one.name}: {one.why}", one.state == FAILED)
-        for at, one in sorted(left, key=lambda pair: -pair[0])
+        PageEvent(at, f"{view.name}: {view.why}", view.state == FAILED)
+        for at, view in sorted(left, key=lambda pair: -pair[0])
     ]
 
 

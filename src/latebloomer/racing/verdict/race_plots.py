@@ -33,7 +33,7 @@ def plot(verdict: Verdict, kind: str, ax: Any = None) -> Figure:
             pyplot.close(figure)
     learners = by_rank(verdict)
     top = learners if len(learners) <= COLORED else learners[:TOP]
-    colors = dict(zip((one.arm for one in top), COLORS, strict=False))
+    colors = dict(zip((view.arm for view in top), COLORS, strict=False))
     draw, room = (_plot_curves, 1.0) if kind == "curves" else (_plot_budget, 0.7)
     draw(verdict, learners, colors, ax)
     finish(ax, verdict.sentence, room)
@@ -42,29 +42,29 @@ def plot(verdict: Verdict, kind: str, ax: Any = None) -> Figure:
 
 def _plot_curves(verdict: Verdict, learners: list[LearnerView], colors: Colors, ax: Axes) -> None:
     curves, ends, forecast = curves_of(verdict), [], False
-    for place, one in reversed(list(enumerate(learners))):
-        points = curves[one.arm].raw()
+    for place, view in reversed(list(enumerate(learners))):
+        points = curves[view.arm].raw()
         if not points:
             continue
-        color, order = colors.get(one.arm, GRAY), 3 - place / len(learners)
+        color, order = colors.get(view.arm, GRAY), 3 - place / len(learners)
         pulls, scores = zip(*points, strict=True)
-        width = 2.4 if one.leads else 1.3 if one.arm in colors else 0.8
+        width = 2.4 if view.leads else 1.3 if view.arm in colors else 0.8
         ax.plot(pulls, scores, color=color, linewidth=width, zorder=order)
         ax.plot(
             pulls[-1:],
             scores[-1:],
-            "x" if one.left else "o",
+            "x" if view.left else "o",
             color=color,
             markersize=5,
             zorder=order,
         )
-        tip, made = scores[-1], fan_of(one)
-        if made is not None and one.arm in colors:
-            tip, (begin, level), forecast = one.estimate, forecast_start(one, made), True
-            ax.plot([begin, made.at], [level, tip], "--", color=color, linewidth=1.3)
-        if one.arm in colors:
-            ends.append((tip, shortened(one.name, 28), color))
-    reach = max(made.at if (made := fan_of(one)) else one.pulls for one in learners)
+        tip, fan = scores[-1], fan_of(view)
+        if fan is not None and view.arm in colors:
+            tip, (begin, level), forecast = view.estimate, forecast_start(view, fan), True
+            ax.plot([begin, fan.at], [level, tip], "--", color=color, linewidth=1.3)
+        if view.arm in colors:
+            ends.append((tip, shortened(view.name, 28), color))
+    reach = max(fan.at if (fan := fan_of(view)) else view.pulls for view in learners)
     ax.axvline(verdict.horizon, color="0.4", linewidth=0.9, zorder=0)
     full = verdict.settings.get("pulls_per_training")
     about = [f"{full} are a full training"] if full else []
@@ -81,11 +81,11 @@ def _plot_budget(verdict: Verdict, learners: list[LearnerView], colors: Colors, 
     most = int(BARS * ax.figure.get_size_inches()[1])  # type: ignore[union-attr]
     shown, rest = learners[:most], learners[most:]
     bars = [
-        (shortened(one.name, 28), one.pulls, colors.get(one.arm, GRAY), one.outcome)
-        for one in shown
+        (shortened(view.name, 28), view.pulls, colors.get(view.arm, GRAY), view.outcome)
+        for view in shown
     ]
     if rest:
-        bars.append((f"{len(rest)} others", sum(one.pulls for one in rest), GRAY, ""))
+        bars.append((f"{len(rest)} others", sum(view.pulls for view in rest), GRAY, ""))
     names, pulls, shades, outcomes = zip(*bars, strict=True)
     ax.barh(range(len(bars)), pulls, color=shades, height=0.7)
     ax.set_yticks(range(len(bars)), names)

@@ -200,12 +200,12 @@ class Verdict:
     @property
     def pulls(self) -> dict[str, int]:
         """Pulls per learner."""
-        return {one.name: one.pulls for one in self.learners}
+        return {view.name: view.pulls for view in self.learners}
 
     @property
     def estimates(self) -> dict[str, float]:
         """Value that each learner is ranked by."""
-        return {one.name: one.estimate for one in self.learners}
+        return {view.name: view.estimate for view in self.learners}
 
     def curve(self, name: str) -> list[float]:
         """Return a learner's scores, pull by pull."""
@@ -247,9 +247,9 @@ class Verdict:
         return self.loader(name)
 
     def __getitem__(self, name: str) -> LearnerView:
-        for one in self.learners:
-            if one.name == name:
-                return one
+        for view in self.learners:
+            if view.name == name:
+                return view
         raise UnknownName(f"name={name!r} is not a learner of this race: {list(self.pulls)}")
 
     def __str__(self) -> str:
@@ -307,8 +307,8 @@ class Verdict:
         """
         names = varying_settings(self.learners, of_all=False)
         return [
-            one.row() | {f"param_{k}": one.settings[k] for k in names if k in one.settings}
-            for one in self.learners
+            view.row() | {f"param_{k}": view.settings[k] for k in names if k in view.settings}
+            for view in self.learners
         ]
 
     def to_json(self) -> str:

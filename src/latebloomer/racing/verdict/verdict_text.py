@@ -44,7 +44,7 @@ def brief(verdict: Verdict, width: int | None = None) -> str:
         lines.append(f"{verdict.selected}. {verdict.trained}.")
     lines += _ensemble(verdict)
     lines += [*_table(by_rank(verdict)[:SHOWN], width), *_failures(verdict, MOST_REASON)]
-    cost = words.short_seconds(sum(one.seconds for one in verdict.learners))
+    cost = words.short_seconds(sum(view.seconds for view in verdict.learners))
     reason = words.as_sentence(f"{verdict.reason} ({cost} s of training)")
     certificate = on_these_rows(verdict, verdict.uncertified_because or verdict.certificate)
     new_rows = new_rows_lines(verdict)
@@ -69,7 +69,7 @@ def details(verdict: Verdict, width: int | None = None) -> str:
     lines += _ensemble(verdict)
     lines += [f"{words.as_sentence(verdict.reason)} {_policy(verdict)}", ""]
     lines += [*_table(shown, width), "", *_settings_table(verdict, width)]
-    lines += [words.stopped(str(one)) for one in shown if one.state != FAILED]
+    lines += [words.stopped(str(view)) for view in shown if view.state != FAILED]
     lines += [*_failures(verdict), "", on_these_rows(verdict, verdict.certificate)]
     lines += new_rows_lines(verdict, every=True)
     lines += [words.stopped(str(rival)) for rival in verdict.hindsight]
@@ -93,13 +93,13 @@ def _policy(verdict: Verdict) -> str:
     return f"Policy: {name}, chosen by {chosen}." if chosen else f"Policy: {name}."
 
 
-def _best_score(one: LearnerView) -> str:
+def _best_score(view: LearnerView) -> str:
     """Return the best score of a learner and when it had it, if that is not its last one."""
-    if not 0 < one.best_at < one.pulls or one.best_score == one.score:
+    if not 0 < view.best_at < view.pulls or view.best_score == view.score:
         return ""
-    steps = "" if one.best_steps is None else f" ({one.best_steps:,} of its own steps)"
-    pulls = f"{one.best_at:,} pull{'s' * (one.best_at != 1)}"
-    return f" Its best score was {words.score_text(one.best_score)} after {pulls}{steps}."
+    steps = "" if view.best_steps is None else f" ({view.best_steps:,} of its own steps)"
+    pulls = f"{view.best_at:,} pull{'s' * (view.best_at != 1)}"
+    return f" Its best score was {words.score_text(view.best_score)} after {pulls}{steps}."
 
 
 def _ensemble(verdict: Verdict) -> list[str]:
@@ -109,26 +109,26 @@ def _ensemble(verdict: Verdict) -> list[str]:
 def _table(shown: Sequence[LearnerView], width: int | None) -> list[str]:
     """Return learners, one a line, below a header."""
     forecasts = [
-        "" if isnan(one.forecast_score) else score_text(one.forecast_score) for one in shown
+        "" if isnan(view.forecast_score) else score_text(view.forecast_score) for view in shown
     ]
-    trusts = [f" ({100 * one.forecast.trust:.0f} %)" if one.forecast else "" for one in shown]
+    trusts = [f" ({100 * view.forecast.trust:.0f} %)" if view.forecast else "" for view in shown]
     trusted = [told and told + trust for told, trust in zip(forecasts, trusts, strict=True)]
     scores, estimates, times = [], [], []
-    for one in shown:
-        scores.append("" if isnan(one.score) else score_text(one.score))
-        estimates.append("" if isnan(one.estimate) else score_text(one.estimate))
-        times.append(f"{words.short_seconds(one.seconds)} s")
+    for view in shown:
+        scores.append("" if isnan(view.score) else score_text(view.score))
+        estimates.append("" if isnan(view.estimate) else score_text(view.estimate))
+        times.append(f"{words.short_seconds(view.seconds)} s")
     columns = [
-        Column("learner", [words.short_name(one.name) for one in shown]),
-        Column("trained", [one.trained for one in shown], right=True, left_out=1),
+        Column("learner", [words.short_name(view.name) for view in shown]),
+        Column("trained", [view.trained for view in shown], right=True, left_out=1),
         Column("score", scores, right=True),
         Column("forecast (trust)", trusted, True, ("forecast", forecasts), left_out=2),
         Column(f"estimate ({shown[0].rule})", estimates, True, ("estimate", estimates)),
         Column("time", times, right=True, left_out=3),
         Column(
             "outcome",
-            [one.outcome for one in shown],
-            short=("outcome", [one.state for one in shown]),
+            [view.outcome for view in shown],
+            short=("outcome", [view.state for view in shown]),
         ),
     ]
     return [INDENT + line for line in fitted(columns, width and width - len(INDENT))]
@@ -140,19 +140,19 @@ def _candidate(verdict: Verdict) -> list[str]:
     if not best.name.startswith(NUMBERED):
         return []
     names = varying_settings(verdict.learners)
-    said = ", ".join(f"{name}={_value(best.settings[name])}" for name in names)
-    return [f"{best.name} has {said}."] if said else []
+    text = ", ".join(f"{name}={_value(best.settings[name])}" for name in names)
+    return [f"{best.name} has {text}."] if text else []
 
 
 def _settings_table(verdict: Verdict, width: int | None) -> list[str]:
     """Return the settings of candidates that are called by numbers, one candidate a line."""
     shown = by_rank(verdict)
     names = varying_settings(verdict.learners)
-    if not names or not all(one.name.startswith(NUMBERED) for one in shown):
+    if not names or not all(view.name.startswith(NUMBERED) for view in shown):
         return []
-    columns = [Column("candidate", [words.short_name(one.name) for one in shown])]
+    columns = [Column("candidate", [words.short_name(view.name) for view in shown])]
     for place, name in enumerate(names):
-        values = [_value(one.settings[name]) for one in shown]
+        values = [_value(view.settings[name]) for view in shown]
         columns.append(Column(name, values, right=True, left_out=place))
     return [*(INDENT + line for line in fitted(columns, width and width - len(INDENT))), ""]
 
@@ -164,9 +164,9 @@ def _value(value: object) -> str:
 def _failures(verdict: Verdict, most: int = WHOLE) -> list[str]:
     """Return why learners failed, one line for each reason."""
     by_reason: dict[str, list[str]] = {}
-    for one in verdict.learners:
-        if one.state == FAILED:
-            by_reason.setdefault(one.why, []).append(quoted(words.short_name(one.name)))
+    for view in verdict.learners:
+        if view.state == FAILED:
+            by_reason.setdefault(view.why, []).append(quoted(words.short_name(view.name)))
     return [
         words.stopped(f"{', '.join(names)} failed: {words.shortened(why, most)}")
         for why, names in by_reason.items()
@@ -175,8 +175,8 @@ def _failures(verdict: Verdict, most: int = WHOLE) -> list[str]:
 
 def _warnings(verdict: Verdict) -> list[str]:
     """Return the warnings without those of learners that failed, which have a line anyway."""
-    failed = [one for one in verdict.learners if one.state == FAILED]
-    told = {f"{quoted(one.name)} failed: {one.why}" for one in failed}
+    failed = [view for view in verdict.learners if view.state == FAILED]
+    told = {f"{quoted(view.name)} failed: {view.why}" for view in failed}
     return [warning for warning in verdict.warnings if warning not in told]
 
 
@@ -204,8 +204,10 @@ def _journal(verdict: Verdict) -> list[str]:
 def highest(verdict: Verdict) -> LearnerView:
     """Return the learner with the highest last score; the winner, if others have as high a one."""
     sign = verdict.history.sign
-    scored = [one for one in verdict.learners if one.pulls and (one.leads or one.state != FAILED)]
-    return max(scored, key=lambda one: (sign * one.score, one.leads))
+    scored = [
+        view for view in verdict.learners if view.pulls and (view.leads or view.state != FAILED)
+    ]
+    return max(scored, key=lambda view: (sign * view.score, view.leads))
 
 
 def late_bloom(verdict: Verdict) -> str:
@@ -214,18 +216,18 @@ def late_bloom(verdict: Verdict) -> str:
     return f"{name} is a late bloomer: {half_time} still led at half-time."
 
 
-def standing(one: LearnerView, horizon: int) -> str:
+def standing(view: LearnerView, horizon: int) -> str:
     """Return a learner's score, how far it is trained, and its forecast.
 
     "score 0.33 at 50 % of its training, forecast 0.67 at the end".
     """
-    share = one.full_pulls is not None
-    trained = f"at {one.trained} of its training" if share else f"after {one.trained}"
-    text, made = f"score {score_text(one.score)} {trained}", one.forecast
-    if made is None or not made.trust or made.at <= one.pulls:
+    share = view.full_pulls is not None
+    trained = f"at {view.trained} of its training" if share else f"after {view.trained}"
+    text, forecast = f"score {score_text(view.score)} {trained}", view.forecast
+    if forecast is None or not forecast.trust or forecast.at <= view.pulls:
         return text
-    when = "the end" if made.at >= horizon else f"{made.at:,.0f} pulls"
-    return f"{text}, forecast {score_text(made.score)} at {when}"
+    when = "the end" if forecast.at >= horizon else f"{forecast.at:,.0f} pulls"
+    return f"{text}, forecast {score_text(forecast.score)} at {when}"
 
 
 def beyond(verdict: Verdict) -> list[str]:
@@ -257,12 +259,15 @@ def explanation(verdict: Verdict) -> list[str]:
 
 
 def _why(verdict: Verdict, best: LearnerView, other: LearnerView) -> str:
-    sign, made = verdict.history.sign, other.decision
+    sign, decision = verdict.history.sign, other.decision
     told = sign * best.estimate > sign * other.estimate and best.forecast is not None
-    if told or made is None or made.rival is None or made.rival_estimate is None:
+    if told or decision is None or decision.rival is None or decision.rival_estimate is None:
         return ""  # the two forecasts say why, or it was not compared
-    rival, (own, estimate) = verdict[made.rival], scores_apart(other.estimate, made.rival_estimate)
-    if rival.forecast is not None and sign * rival.score < sign * made.rival_estimate:
+    rival, (own, estimate) = (
+        verdict[decision.rival],
+        scores_apart(other.estimate, decision.rival_estimate),
+    )
+    if rival.forecast is not None and sign * rival.score < sign * decision.rival_estimate:
         numbers = f"{quoted(rival.name)}: estimate {estimate}, score {score_text(rival.score)}"
         return f" The learner that displaced it stayed below its forecast ({numbers})."
     return f" It was ranked by its estimate, {own}, versus {estimate} for {quoted(rival.name)}."

@@ -29,11 +29,13 @@ def warnings_of(race: RaceState) -> Iterator[str]:
     """Yield what a verdict warns of: failures, notes, extensions, missed times, unequal costs."""
     session, names = race.session, race.session.names
     for note in race.notes:
-        said = events.in_words(note, lambda arm: quoted(names[arm]))
+        text = events.in_words(note, lambda arm: quoted(names[arm]))
         if getattr(note, "how", "") != events.FINISHED:  # which its row in the verdict says
-            yield f"{said} {NO_BOUND}" if isinstance(note, events.Extended) else said
+            yield f"{text} {NO_BOUND}" if isinstance(note, events.Extended) else text
     lost = {arm for arm, left in race.departures.items() if left.how == events.FAILED}
-    kinds = {(one.arm, one.n, one.kind == events.INTERRUPTED) for one in race.failures}
+    kinds = {
+        (failure.arm, failure.n, failure.kind == events.INTERRUPTED) for failure in race.failures
+    }
     for arm, n, ended in sorted(kinds):
         if arm not in lost:
             what = "was interrupted" if ended else "failed and was made again"
@@ -129,7 +131,7 @@ def _falling(verdict: Verdict) -> list[str]:
 def _better_rival(verdict: Verdict, race: RaceState) -> list[str]:
     """Return a warning if another learner's recent mean is higher by over 4 standard errors."""
     best, other = verdict[verdict.name], highest(verdict)
-    curves = [verdict.history.by_arm[one.arm] for one in (best, other)]
+    curves = [verdict.history.by_arm[view.arm] for view in (best, other)]
     repeats = {best.arm, other.arm} & race.session.repeats_scores
     if other.leads or repeats or min(map(len, curves)) < NOISE_PULLS:
         return []

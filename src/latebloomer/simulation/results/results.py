@@ -188,12 +188,12 @@ class Results:
 
         [Mussi24, App. H]: for a single run of recorded curves, whose errors have no interval.
         """
-        found: dict[str, list[Cell]] = {label: [] for label in self.policies}
+        by_policy: dict[str, list[Cell]] = {label: [] for label in self.policies}
         for cell in sorted(self.cells, key=lambda cell: cell.budget):
-            found[cell.policy].append(cell)
+            by_policy[cell.policy].append(cell)
         names = self.origin.arms
         return SuccessRates(
-            tuple(success_rate_of(label, cells, names) for label, cells in found.items())
+            tuple(success_rate_of(label, cells, names) for label, cells in by_policy.items())
         )
 
     # --- putting together ---

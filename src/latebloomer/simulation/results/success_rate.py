@@ -75,6 +75,6 @@ def _cells(row: SuccessRate, budgets: Sequence[int]) -> list[str]:
     """Return the arm at each budget; a share in the place of "wrong" where runs disagree."""
     shown = {}
     for budget, arm, right in zip(row.budgets, row.recommended, row.right, strict=True):
-        said = {1.0: "", 0.0: " (wrong)"}.get(right, f" ({right:.0%} right)")
-        shown[budget] = f"{arm}{said}"
+        remark = {1.0: "", 0.0: " (wrong)"}.get(right, f" ({right:.0%} right)")
+        shown[budget] = f"{arm}{remark}"
     return [shown.get(budget, "-") for budget in budgets]
