@@ -1,4 +1,4 @@
-"""A page for each policy of the registry: picture, plan, formula, when it fails, whom to cite."""
+"""A page for each policy of the registry: picture, plan, formula, when it fails, what to cite."""
 
 from __future__ import annotations
 
@@ -50,14 +50,14 @@ def page(name: str) -> str:
     return f"""{title}
 {"=" * len(title)}
 
-*{note.family}* Say ``policy="{name}"``.
+*{note.family}* Pass ``policy="{name}"``.
 
 .. figure:: {name}.png
-   :alt: the five curves of the paper's setting A as {name} saw them, and who was pulled when
+   :alt: the scores of five learners that {name} has seen, and which learner was pulled when
 
-   400 pulls over the five curves of the paper's setting A, noise .01. Above: what the rule has
-   seen of each curve; the rest is dotted. Below: whose turn it was. Here it keeps
-   *{kept(name)}*; at the horizon *late* is the best.
+   400 pulls over the five curves of the paper's setting A, with noise of .01. The upper part
+   shows how far each curve was pulled; the rest is dotted. The lower part shows which arm got
+   each pull. Here the policy selects *{kept(name)}*; at the horizon *late* is the best.
 
 When it fails
 -------------
@@ -99,9 +99,9 @@ def index() -> str:
     return f"""Policies
 ========
 
-A *policy* decides whose turn it is and who is dropped: a plan and a rating. Each has a page with a
-picture of what it does, its plan, its formula and when it fails. ``auto`` is ``foresight``.
-:doc:`/choose-a-policy` says which to take.
+A *policy* decides which learner is trained next and which is dropped. It consists of a plan and a
+rating. Each page shows a run, the plan, the formula and when the policy fails. ``auto`` is
+``foresight``. :doc:`/choose-a-policy` says which policy to use.
 
 .. list-table::
    :header-rows: 1
@@ -123,7 +123,7 @@ picture of what it does, its plan, its formula and when it fails. ``auto`` is ``
 
 
 def play(policy: Policy, noise: float = 0.01) -> tuple[Session, list[int], np.ndarray]:
-    """One run on the curves of setting A: the session, whose turn it was, and the rewards."""
+    """Return a run on setting A: the session, the arm of each pull, and the rewards."""
     rng = np.random.default_rng(0)
     rewards = problem("paper-a").means(BUDGET) + rng.normal(0, noise, (len(NAMES), BUDGET))
     session, turns = Session(policy, arms=list(NAMES), budget=BUDGET), []
