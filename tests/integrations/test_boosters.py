@@ -375,6 +375,21 @@ def searched(estimator):
     return SklearnLearner(estimator, X, Y, batch=None, scoring="neg_log_loss", random_state=0)
 
 
+@pytest.mark.parametrize("scoring", [None, "accuracy", "f1_macro"])
+def test_three_classes_are_scored_as_scikit_learn_does(name, scoring):
+    """CatBoost predicts them as a column, and has a `score` of its own."""
+    labels = np.digitize(X[:, 0], [-0.5, 0.5])
+    held = (X_TEST, np.digitize(X_TEST[:, 0], [-0.5, 0.5]))
+    settings = {"batch": None, "validation": held, "scoring": scoring, "random_state": 0}
+    learner = SklearnLearner(booster(name), X, labels, **settings)
+    for _ in range(3):
+        score = learner.pull(steps=2)
+        assert score == pytest.approx(check_scoring(learner.model, scoring)(learner.model, *held))
+    assert score > 0.8 and learner.score_range == (0, 1)
+    apart = SklearnLearner(booster(name), X, labels, **settings | {"validation": 0.3})
+    assert apart.pull() == pytest.approx(apart.row_scores[0].score)
+
+
 def search(estimator, depths, **settings):
     space = {DEPTH[type(estimator).__module__.partition(".")[0]]: depths}
     asked = {"n_iter": "all", "trainings": 2, "random_state": 0} | settings

@@ -2,11 +2,15 @@
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_breast_cancer, load_diabetes
+from sklearn.base import is_regressor
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
+from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier, RandomForestRegressor
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import f1_score, make_scorer
 from sklearn.model_selection import RepeatedKFold, TimeSeriesSplit
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.svm import SVC
 
 from latebloomer import RaceSearchCV
@@ -17,6 +21,7 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 
 X, Y = load_breast_cancer(return_X_y=True)
 ROWS, TARGET = load_diabetes(return_X_y=True)
+IRIS = load_iris(return_X_y=True)
 CLASSIFIERS = {"forest": RandomForestClassifier(10), "extra": ExtraTreesClassifier(10)}
 REGRESSORS = {"forest": RandomForestRegressor(10), "ridge": Ridge()}
 NUMBERS = {name for name in METRICS if name == "r2" or name.endswith("_error")}
@@ -55,15 +60,56 @@ def test_a_search_knows_the_lead_of_its_winner(metric, cv):
     assert "On new rows" in str(found.verdict_) and "validation rows, " in str(found.verdict_)
 
 
-def test_folds_that_repeat_rows_weights_and_rows_in_time_have_no_lead():
-    for cv in (TimeSeriesSplit(3), RepeatedKFold(n_splits=3, n_repeats=2)):
-        found, data = search("r2", cv=cv)
-        assert found.fit(*data).verdict_.leads == ()
-    found, data = search("r2")
-    weighted = found.fit(*data, sample_weight=np.ones(len(TARGET))).verdict_
-    assert weighted.leads == () and "Not known for new rows" in str(weighted)
-    own, data = search(lambda model, X, y: model.score(X, y))
-    assert own.fit(*data).verdict_.leads == ()
+def test_folds_that_repeat_rows_weights_and_rows_in_time_have_no_lead_and_the_verdict_says_why():
+    def why(weights=None, metric="r2", **settings):
+        found, data = search(metric, REGRESSORS, **settings)
+        more = {} if weights is None else {"sample_weight": weights}
+        verdict = found.fit(*data, **more).verdict_
+        assert verdict.leads == ()
+        return str(verdict).partition("Not known for new rows: ")[2].partition("\n")[0]
+
+    repeated = "cv holds rows out more than once, or in their order in time."
+    assert why(cv=TimeSeriesSplit(3)) == repeated
+    assert why(cv=RepeatedKFold(n_splits=3, n_repeats=2)) == repeated
+    assert why(np.ones(len(TARGET))) == "the scores are weighted."
+    assert why(metric=lambda model, X, y: model.score(X, y)) == (
+        "scoring is a function of your own, which gives one number for all rows."
+    )
+    assert why(cv=[(np.arange(1, len(TARGET)), [0])], metric="neg_mean_absolute_error") == (
+        "there is one validation row."
+    )
+
+
+@pytest.mark.parametrize(
+    "model", [KNeighborsClassifier(), DummyClassifier(), KNeighborsRegressor()]
+)
+def test_the_own_score_of_an_estimator_is_a_known_metric(model):
+    """Also where the estimator overrides `score`, as `KNeighborsClassifier` does."""
+    data = (ROWS, TARGET) if is_regressor(model) else (X, Y)
+    learner = SklearnLearner(model, *data, random_state=0)
+    score = learner.pull()
+    assert learner.row_scores[0].score == pytest.approx(score)
+    assert learner.score_range == ((None, 1) if is_regressor(model) else (0, 1))
+
+
+class ColumnOfLabels(GaussianNB):
+    """Predicts labels as a column, as CatBoost does for more than two classes."""
+
+    def predict(self, X):
+        return super().predict(X)[:, None]
+
+
+@pytest.mark.parametrize("metric", ["accuracy", "f1_macro"])
+def test_labels_in_a_column_are_scored_as_labels(metric):
+    data, held = (IRIS[0], IRIS[1]), (IRIS[0][::3], IRIS[1][::3])
+    settings = {"batch": 10, "scoring": metric, "random_state": 0}
+    learner, plain = (
+        SklearnLearner(model, *data, **settings, validation=held)
+        for model in (ColumnOfLabels(), GaussianNB())
+    )
+    assert [learner.pull() for _ in range(5)] == [plain.pull() for _ in range(5)]
+    by_share = SklearnLearner(ColumnOfLabels(), *data, **settings)
+    assert by_share.pull() == pytest.approx(by_share.row_scores[0].score)
 
 
 def test_groups_are_what_varies():

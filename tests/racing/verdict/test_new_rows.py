@@ -201,6 +201,13 @@ def test_sentences_name_ties_what_is_better_and_what_is_cheaper():
     assert best == "good is the best of all 3 (95 %)."
 
 
+@pytest.mark.parametrize("values, words", [([0.1], "1 tie"), ([0.1, 0.2], "2 ties")])
+def test_the_short_verdict_counts_the_other_learners(values, words):
+    others = [lead(f"other {value}", value, 0.3) for value in values]
+    verdict = replace(quiet(), leads=(lead("close", 0.1, 0.3), *others))
+    assert new_rows_lines(verdict)[0].endswith(f" Other learners: {words}.")
+
+
 def test_a_margin_has_one_digit_or_two():
     assert [decimals(x) for x in (0.0061, 0.012, 0.1, 0.95, 3, 20)] == [3, 3, 2, 1, 0, 0]
 

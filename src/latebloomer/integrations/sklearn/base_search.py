@@ -157,6 +157,9 @@ class BaseRaceSearch(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator, AB
             warnings.warn(failed, FitFailedWarning, stacklevel=3)
         # Without the learner, the verdict can be pickled.
         self.verdict_ = replace(verdict, learner=None, loader=None, warnings=texts)
+        unknown = None if verdict.leads else raced.why_no_row_scores()
+        if unknown is not None:
+            self.verdict_ = replace(self.verdict_, leads_missing=unknown)
         table = self._publish(verdict, raced)
         index = self.refit(table) if callable(self.refit) else names.index(verdict.name)
         self.best_index_ = need_whole("refit(results)", index)

@@ -5,7 +5,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.metrics import check_scoring, get_scorer_names
+from sklearn.neighbors import KNeighborsClassifier, RadiusNeighborsClassifier
 
 from latebloomer._util.text import brief
 from latebloomer.errors import SettingError, require, unknown
@@ -47,8 +49,16 @@ class Metrics(NamedTuple):
         """Return the metric that decides the race: its name or a function; None if not known."""
         metric = self.scoring[self.leading] if isinstance(self.scoring, dict) else self.scoring
         if metric is None:
-            metric = OWN.get(getattr(type(last_step(estimator)), "score", None))
+            own = getattr(type(last_step(estimator)), "score", None)
+            metric = OWN.get(own) or OTHERS.get(getattr(own, "__qualname__", ""))
         return metric
+
+    @property
+    def is_users_own(self) -> bool:
+        """True if a function of the user's decides the race, of which no formula is known."""
+        several = isinstance(self.scoring, dict)
+        metric = self.scoring[self.leading] if several else self.scoring
+        return callable(metric) and not is_sklearns(metric)
 
     @property
     def _scores_whole_pipelines(self) -> bool:
@@ -185,4 +195,14 @@ RANGES: dict[tuple[str, ...], Range] = {
     ("matthews_corrcoef",): (-1, 1),
     ("adjusted_rand",): (-0.5, 1),
 }
-OWN: dict[Any, str] = {ClassifierMixin.score: "accuracy", RegressorMixin.score: "r2"}
+# What the estimators' own `score` is: of scikit-learn's, and by name, of a library that need not
+# be installed.
+OWN: dict[Any, str] = {
+    ClassifierMixin.score: "accuracy",
+    KNeighborsClassifier.score: "accuracy",
+    RadiusNeighborsClassifier.score: "accuracy",
+    DummyClassifier.score: "accuracy",
+    RegressorMixin.score: "r2",
+    DummyRegressor.score: "r2",
+}
+OTHERS = {"CatBoostClassifier.score": "accuracy", "CatBoostRegressor.score": "r2"}

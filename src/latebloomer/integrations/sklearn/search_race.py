@@ -196,6 +196,18 @@ class SearchRace:
         restored: SklearnLearner = verdict.load(name)
         return restored
 
+    def why_no_row_scores(self) -> str | None:
+        """Return why scores of this search cannot be taken apart by row; None if they may be."""
+        if any(fold.held is None for fold in self.folds):
+            return "cv holds rows out more than once, or in their order in time"
+        if any(fold.score_params for fold in self.folds):
+            return "the scores are weighted"
+        if self.metrics.is_users_own:
+            return "scoring is a function of your own, which gives one number for all rows"
+        if sum(splits.row_count(fold.y_val) for fold in self.folds) == 1:
+            return "there is one validation row"
+        return None
+
     def learner_of_all_rows(self, name: str) -> SklearnLearner:
         """Return an untrained learner for the refit of an estimator."""
         fold = splits.Fold(self._X, self.y, fit_params=self._params[name])

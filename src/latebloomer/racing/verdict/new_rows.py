@@ -155,7 +155,8 @@ def _best_of_all(verdict: Verdict) -> str:
 def _of_others(leads: Sequence[NewRowsLead]) -> list[str]:
     """Return how many other rivals are worse or ties, as a sentence; nothing without others."""
     ties, worse = sum(lead.is_tie for lead in leads), sum(lead.is_better for lead in leads)
-    counts = {"worse (95 %)": worse, "ties": ties, "better (95 %)": len(leads) - ties - worse}
+    tie = "tie" if ties == 1 else "ties"
+    counts = {"worse (95 %)": worse, tie: ties, "better (95 %)": len(leads) - ties - worse}
     parts = [f"{count} {what}" for what, count in counts.items() if count]
     return [f"Other learners: {', '.join(parts)}."] if parts else []
 

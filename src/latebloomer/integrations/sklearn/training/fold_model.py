@@ -68,7 +68,18 @@ class Accuracy:
 
     def of_checked_rows(self, model: Any, X: Any, y: Any) -> float:
         """Return the accuracy for rows that have already been checked."""
-        return float(np.mean(model.predict(X) == y))
+        return float(np.mean(one_per_row(model.predict(X)) == y))
+
+
+def one_per_row(predictions: Any) -> Any:
+    """Return predictions without a second axis of length 1, which CatBoost's class labels have.
+
+    >>> one_per_row(np.array([["a"], ["b"]])), one_per_row(np.eye(2)).shape
+    (array(['a', 'b'], dtype='<U1'), (2, 2))
+    """
+    predictions = np.asarray(predictions)
+    single = predictions.ndim == 2 and predictions.shape[1] == 1
+    return predictions[:, 0] if single else predictions
 
 
 class FoldModel(ABC):
@@ -215,7 +226,7 @@ class FoldModel(ABC):
     def predicted(self, method: str) -> Any:
         """Return a method's predictions for the held-out rows; None without that method."""
         function = getattr(self._scored(), method, None)
-        return None if function is None else np.asarray(self._call(function, self._X_val))
+        return None if function is None else one_per_row(self._call(function, self._X_val))
 
     @property
     def classes(self) -> Any:
