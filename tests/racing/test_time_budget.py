@@ -195,7 +195,7 @@ class SideBySide(Runner):
     in_phases = True
 
     def start(self, context):
-        self.learners = [iter(entry.given()) for entry in context.entries]
+        self.learners = [iter(entry.passed()) for entry in context.entries]
         self.under_way = []  # (when it ends, arm, its length)
 
     def work(self, orders):

@@ -152,13 +152,13 @@ def _explained(path: Path, folder: bool = False) -> Iterator[None]:
 
 
 def _reason(path: Path, error: OSError) -> str:
-    problem = f" ({error.strerror or error})."
+    reason = f" ({error.strerror or error})."
     if os.path.isdir(path):
         return ", because it is a folder. Give the name of a file."
     if not os.path.isdir(path.parent):
         return f", because there is no folder {path.parent}. Make it, or give another path."
     if error.errno in FORBIDDEN:
-        return f"{problem} Give a path that you may write to, or change its permissions."
+        return f"{reason} Give a path that you may write to, or change its permissions."
     full = "Make room, or give a path on another disk."
     advice = full if error.errno in FULL else "Give another path."
-    return f"{problem} Existing files are unchanged. {advice}"
+    return f"{reason} Existing files are unchanged. {advice}"

@@ -84,22 +84,15 @@ def learners_at(where: str, need_models: bool = False) -> Mapping[str, Any]:
     source, _, name = where.rpartition(":")
     if not (source and name):
         raise LearnerError(f"{where!r} must be module:name or path/to/file.py:name.")
-    module = _module(where, source)
-    named = _run(where, lambda: getattr(module, name, NOTHING))
-    if named is NOTHING:
-        near = difflib.get_close_matches(name, dir(module), n=1)
-        cure = f"Did you mean {near[0]!r}?" if near else "Give a name that it has."
-        raise LearnerError(f"Module {module.__name__!r} has no {name!r}. {cure}")
+    named = _named(where, source, name)
     called = callable(named) and not inspect.isclass(named)
-    learners: Any = _run(where, named) if called else named  # type: ignore[arg-type]
+    learners: Any = _run(where, named) if called else named
     if not isinstance(learners, Mapping):
         problem = f"{where} {'returned' if called else 'is'} {type(learners).__name__}"
         raise LearnerError(f"{problem}, but it must be a dict of learners or return one.")
-    return (
-        {name: _with_models(learner) for name, learner in learners.items()}
-        if need_models
-        else learners
-    )
+    if not need_models:
+        return learners
+    return {name: _with_models(learner) for name, learner in learners.items()}
 
 
 def policy_at(where: str, settings: str | None = None) -> "Policy":
@@ -111,12 +104,7 @@ def policy_at(where: str, settings: str | None = None) -> "Policy":
     from latebloomer.policies.registry import settings_in
 
     source, _, name = where.rpartition(":")
-    module = _module(where, source)
-    named = _run(where, lambda: getattr(module, name, NOTHING))
-    if named is NOTHING:
-        near = difflib.get_close_matches(name, dir(module), n=1)
-        cure = f"Did you mean {near[0]!r}?" if near else "Give a name that it has."
-        raise LearnerError(f"{source} has no {name!r}. {cure}")
+    named = _named(where, source, name)
     policy: Any = named
     if inspect.isclass(named) and issubclass(named, Policy):
         policy = _run(where, partial(named, **settings_in(named, settings or "")))
@@ -127,6 +115,17 @@ def policy_at(where: str, settings: str | None = None) -> "Policy":
         cure = "Derive the class from latebloomer.policies.base.Policy."
         raise LearnerError(f"{where} is {what}, but it must be a policy's class. {cure}")
     return policy
+
+
+def _named(where: str, source: str, name: str) -> Any:
+    """Return the value that a module has under a name."""
+    module = _module(where, source)
+    value = _run(where, lambda: getattr(module, name, NOTHING))
+    if value is not NOTHING:
+        return value
+    near = difflib.get_close_matches(name, dir(module), n=1)
+    cure = f"Did you mean {near[0]!r}?" if near else "Give a name that it has."
+    raise LearnerError(f"Module {module.__name__!r} has no {name!r}. {cure}")
 
 
 def _module(where: str, source: str) -> ModuleType:

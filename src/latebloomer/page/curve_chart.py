@@ -211,7 +211,7 @@ def draw_crosses(page: RacePage, view: View, looks: Looks) -> str:
 def draw_ends(page: RacePage, view: View, looks: Looks) -> str:
     """Draw the horizon, phases to come, the ends of curves, and names of colored learners."""
     shapes, shown = [*_uprights(page, view)], _shown(page)
-    for learner in (still for still in reversed(shown) if not still.left):
+    for learner in [still for still in reversed(shown) if not still.left]:
         at = (
             f'{view.at(page.curves[learner.arm].end, "cx", "cy")} data-arm="{learner.arm}" r="3.5"'
         )

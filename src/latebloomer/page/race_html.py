@@ -147,7 +147,8 @@ class RaceDrawing:
         """Return the names of colored learners, for a phone, which has no room next to curves."""
         return " ".join(
             f'<span class="name {self.looks[learner.arm]}">'
-            f"{SWATCH.format(look=self.looks[learner.arm])}{breakable(shortened(learner.name, 28))}</span>"
+            f"{SWATCH.format(look=self.looks[learner.arm])}"
+            f"{breakable(shortened(learner.name, 28))}</span>"
             for learner in self.page.learners
             if learner.arm in self.slots
         )

@@ -63,7 +63,8 @@ def learner_cells(learner: LearnerView, look: str, most: int) -> list[str]:
         f'<td class="num" data-is="score">{score_text(learner.score)}</td>',
         f'<td class="num" data-is="trained" data-sort="{learner.pulls}">{escape(learner.trained)}'
         f'<span class="{look}">{bar}</span></td>',
-        f'<td class="num" {ahead}data-is="forecast">{score_text(learner.forecast_score)}{trust}</td>',
+        f'<td class="num" {ahead}data-is="forecast">'
+        f"{score_text(learner.forecast_score)}{trust}</td>",
         f'<td class="num" data-is="estimate">{score_text(learner.estimate)}</td>',
         f'<td class="num" data-is="time" data-sort="{learner.seconds:.6g}">'
         f"{escape(short_seconds(learner.seconds))} s</td>",
@@ -88,8 +89,8 @@ def _reason(learner: LearnerView) -> str:
         ends = " and ".join(map(score_text, (learner.lower, learner.upper)))
         texts.append(f"at the horizon between {ends}")
     texts += learner.failures
-    line = breakable(learner.why)
-    return f'<details data-key="why {learner.arm}"><summary>{line}</summary>{sentences(texts)}</details>'
+    summary = f"<summary>{breakable(learner.why)}</summary>"
+    return f'<details data-key="why {learner.arm}">{summary}{sentences(texts)}</details>'
 
 
 # --- settings ---

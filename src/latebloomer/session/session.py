@@ -110,7 +110,7 @@ class Session:
             maximize=need_flag("maximize", maximize, inputs.MAXIMIZE),
             winner_share=winner_share,
             min_pulls=min_pulls,
-            given=(budget, horizon, len(names)),
+            original=(budget, horizon, len(names)),
             horizon_follows_budget=horizon is None,
             deciding_budget=deciding,
         )
@@ -412,7 +412,7 @@ class Session:
 
         The other events of this session are applied after the same numbers of pulls.
         """
-        budget, horizon, arms = self.state.given
+        budget, horizon, arms = self.state.original
         session, others = (
             Session(
                 self.policy,

@@ -43,7 +43,7 @@ class SessionState:
     winner_share: float
     min_pulls: int
     run: int  # number of the run that sets the policy's random choices
-    given: tuple[int, int | None, int]  # the original budget, horizon and number of arms
+    original: tuple[int, int | None, int]  # the original budget, horizon and number of arms
     horizon_follows_budget: bool
     deciding_budget: int  # pulls that decide; the rest trains the winner
 

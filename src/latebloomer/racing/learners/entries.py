@@ -40,7 +40,7 @@ class Entry(NamedTuple):
     """One learner as it was given, and the seed that it is built with."""
 
     name: str
-    given: Any
+    passed: Any
     seed: int
     share: Share | None = None  # of its full training that a pull is; None: one step
     logs: Path | None = None  # folder next to the journal for what learners write, if any
@@ -48,27 +48,30 @@ class Entry(NamedTuple):
     @property
     def rebuilds(self) -> bool:
         """True if a new learner can be built at any time."""
-        return not _is_object(self.given)
+        return not _is_object(self.passed)
 
     def build(self) -> Learner:
         """Return the learner: the object itself, or what the function returns."""
-        learner = self.given
-        if self.rebuilds:
-            learner = self._called()
-            if not hasattr(learner, "pull"):
-                if not isinstance(learner, Iterator):
-                    raise LearnerError(
-                        f"the function for learner {self.name!r} returned {brief(learner)}, but it "
-                        "must return an object with a method pull(), or yield scores"
-                    )
-                learner = ScoreStream(learner)
+        learner = self._built() if self.rebuilds else self.passed
         return learner if self.share is None else ShareLearner(learner, self.share)
+
+    def _built(self) -> Learner:
+        """Return a learner of what the function returns: an object, or a generator of scores."""
+        returned = self._called()
+        if hasattr(returned, "pull"):
+            return returned
+        if isinstance(returned, Iterator):
+            return ScoreStream(returned)
+        raise LearnerError(
+            f"the function for learner {self.name!r} returned {brief(returned)}, but it must "
+            "return an object with a method pull(), or yield scores"
+        )
 
     def _called(self) -> Any:
         """Return what the function returns, which may ask for its place in the race."""
-        if hasattr(self.given, "build_in_race"):  # such as a program, which writes a log
-            return self.given.build_in_race(self.seed, self.name, self.logs)
-        return self.given(seed=self.seed) if _takes_seed(self.given) else self.given()
+        if hasattr(self.passed, "build_in_race"):  # such as a program, which writes a log
+            return self.passed.build_in_race(self.seed, self.name, self.logs)
+        return self.passed(seed=self.seed) if _takes_seed(self.passed) else self.passed()
 
 
 def entries_of(learners: Mapping[str, Given], seed: int) -> list[Entry]:

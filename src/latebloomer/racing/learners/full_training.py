@@ -97,10 +97,10 @@ def shares_of(
 
 def _asked(entry: Entry) -> int | None:
     """Return the steps that a learner says itself, or once it is built; None if unknown."""
-    steps = declared(entry.given)
-    if steps is None and callable(entry.given) and entry.rebuilds:
+    steps = declared(entry.passed)
+    if steps is None and callable(entry.passed) and entry.rebuilds:
         with suppress(Exception):  # of the user's own function: the race reports it
-            if not inspect.isgeneratorfunction(entry.given):
+            if not inspect.isgeneratorfunction(entry.passed):
                 steps = declared(bare(entry.build()))
     return steps
 

@@ -140,7 +140,7 @@ class LearnerHost(Host):
         states: OwnStates | None = None,
         threads: NativeThreads | None = None,
     ) -> None:
-        self.arm, self._given = arm, source
+        self.arm, self._source = arm, source
         self.apart = isinstance(source, PackedLearners)  # Ctrl-C does not arrive here
         self._states = OwnStates() if states is None else states
         self._threads = NativeThreads(None) if threads is None else threads
@@ -157,13 +157,13 @@ class LearnerHost(Host):
 
     def _prepare(self, at: Restorable) -> Ready | PullFailed:
         try:
-            if isinstance(self._given, PackedLearners):
-                self._given = unpack(self._given)[self.arm]  # the others are not needed here
-            self.seed, self.done = self._given.seed, at.saved.n if at.saved else 0
+            if isinstance(self._source, PackedLearners):
+                self._source = unpack(self._source)[self.arm]  # the others are not needed here
+            self.seed, self.done = self._source.seed, at.saved.n if at.saved else 0
             self._threads.limit()
             with self._states.calling(self):
                 self.learner, notes, repeated = restored_learners.restore(
-                    self._given, at, self._pull_of, read_numbers
+                    self._source, at, self._pull_of, read_numbers
                 )
         except BaseException as error:  # in the learner's code or its modules
             return self._failure(at.done + 1, error, "restore")

@@ -42,7 +42,7 @@ def pack(entries: Sequence[Entry], copied: bool = False) -> PackedLearners:
     """
     for entry in entries:
         if not entry.rebuilds:
-            already_had(entry.given, 0)  # one that was trained here does not begin there
+            already_had(entry.passed, 0)  # one that was trained here does not begin there
     if copied:
         return PackedLearners(entries, ())
     try:

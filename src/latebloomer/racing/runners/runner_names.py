@@ -100,5 +100,5 @@ def check_memory_limit(
                 f"{setting}, but learner {entry.name!r} is an object, which is in memory anyway"
             )
             raise LearnerError(f"{problem}. Pass a function that builds it, {WITHOUT}.")
-        if isgeneratorfunction(entry.given):
+        if isgeneratorfunction(entry.passed):
             raise cannot_let_go(entry, "it is a generator")
