@@ -46,7 +46,7 @@ def as_score(score: object, of: str = "") -> float:
 
 
 def _kind_of_no_number(score: object) -> str:
-    """Return the kind of a value that `float` accepts but that is no number; else empty."""
+    """Return the kind of a value that `float` accepts but that is not a number; else empty."""
     # In every array library, the name of the array's type is like "bool", "torch.bool" or "<U3".
     array = str(getattr(score, "dtype", ""))
     if is_flag(score) or array.endswith("bool"):
