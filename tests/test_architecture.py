@@ -214,6 +214,7 @@ NAMED_TUPLES = {"_replace", "_fields", "_asdict", "_make", "_field_defaults"}  #
 ALLOWED = {
     f"{file} {name}": why
     for file, name, why in (
+        ("cli/output.py", "showwarning", "Python lets programs replace it: to print a sentence"),
         ("cluster/connection.py", "ENABLE_RAY_CLUSTER", "Ray reads its variable when imported"),
         ("cluster/connection.py", "ray._private.ray_constants", "the module that has read it"),
         ("cluster/connection.py", "ray._raylet", "its authentication starts with this import"),

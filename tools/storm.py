@@ -162,7 +162,7 @@ while True:
 
 def programs(path):
     """Race programs: two that are trained again after a kill, two that save themselves."""
-    warnings.filterwarnings("ignore", "the first .* scores arrived at once")
+    warnings.filterwarnings("ignore", "the first .* arrived at once")
     script = Path(path).with_name("program.py")
     script.write_text(PROGRAM)
     words = [sys.executable, "-S", str(script)]

@@ -16,6 +16,7 @@ import pytest
 from latebloomer import LocalRunner, race, resume
 from latebloomer.errors import AllFailed, LearnerError, SettingError
 from latebloomer.programs import guardian as guarding
+from latebloomer.programs import process_tree, running_program
 from latebloomer.programs.command import Command
 from latebloomer.programs.guardian import Guardian
 from latebloomer.programs.output_log import LARGEST, OutputLog
@@ -25,7 +26,7 @@ from latebloomer.programs.score_reader import Lines, Pattern
 pytestmark = [
     pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX signals"),
     # On a busy machine these quick scripts train ahead of their pulls.
-    pytest.mark.filterwarnings("ignore:the first .* scores arrived at once"),
+    pytest.mark.filterwarnings("ignore:the first .* arrived at once"),
 ]
 QUIET = {"progress": False, "journal": None}
 
@@ -158,7 +159,7 @@ def test_progress_bars_and_both_streams_are_read(script):
 def test_a_burst_of_scores_waits_for_its_pulls_and_the_last_line_counts(script):
     words = script("print('\\n'.join(f'acc={n}' for n in range(2000)), end='', flush=True)")
     learner = Command(words, "acc")(0)
-    with pytest.warns(RuntimeWarning, match="arrived at once.* stdbuf -oL"):
+    with pytest.warns(RuntimeWarning, match="arrived at once.* `stdbuf -oL`"):
         first = learner.pull()
     assert [first, *(learner.pull() for _ in range(1999))] == [*range(2000)]
 
@@ -236,7 +237,7 @@ def test_a_program_that_does_not_continue_exactly_is_reported(script, tmp_path):
     (tmp_path / "saved").mkdir()
     learner.save(tmp_path / "saved")
     learner.load(tmp_path / "saved")
-    with pytest.warns(RuntimeWarning, match=r"for step 5, and .* before"):
+    with pytest.warns(RuntimeWarning, match=r"for step 5 after its restart, and .* before"):
         learner.pull(19000)  # beyond what the program had printed ahead
 
 
@@ -359,18 +360,6 @@ def test_failures_show_the_last_lines(script):
         race({"one": bad, "other": bad}, 12, **QUIET)
 
 
-def test_a_program_that_prints_no_score_is_ended_by_the_timeout(script):
-    silent = script("import time; time.sleep(600)", "silent.py")
-    learners = {
-        "good": Command(curve(script(CURVE), 0.9), "val_acc"),
-        "silent": Command(silent, "val_acc"),
-        "better": Command(curve(script(CURVE), 0.95), "val_acc"),
-    }
-    runner = LocalRunner(timeout=2.0, retries=0)
-    verdict = race(learners, 12, runner=runner, **QUIET)
-    assert verdict["silent"].state == "failed" and verdict.name == "better"
-
-
 @pytest.mark.parametrize(
     ("run", "more", "said"),
     [
@@ -446,3 +435,105 @@ def test_a_log_keeps_its_newer_half(tmp_path):
     gone = OutputLog(tmp_path / "a.log" / "b.log")  # a full disk or a wrong folder loses the log
     gone.begin()
     gone.write(b"lost")
+
+
+def wait_until(condition):
+    """Wait until something is true; fail after some seconds."""
+    limit = time.monotonic() + 10
+    while not condition():
+        assert time.monotonic() < limit
+
+
+def test_a_running_program_stops_while_its_race_is_stopped(script, tmp_path):
+    """Ctrl-Z stops the race's process; the guardian stops and continues the program that runs."""
+    runs = script("import time; print('acc=1', flush=True); time.sleep(600)")
+    race_of_two = f"""
+        from latebloomer.programs.command import Command
+        paused, running = (Command({runs!r}, "acc")(0) for _ in range(2))
+        paused.pull(), running.pull()
+        print(paused.pid, running.pid, flush=True)
+        running.pull()
+    """
+    with subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(race_of_two)], stdout=subprocess.PIPE
+    ) as stopped:
+        paused, running = map(int, stopped.stdout.readline().split())
+        wait_until(lambda: (state_of(paused), state_of(running)) == ("T", "S"))
+        stopped.send_signal(signal.SIGSTOP)
+        wait_until(lambda: state_of(running) == "T")
+        stopped.send_signal(signal.SIGCONT)
+        wait_until(lambda: state_of(running) == "S")
+        assert state_of(paused) == "T"
+        stopped.kill()
+    wait_until(lambda: started_at(running) is None and started_at(paused) is None)
+
+
+def test_whether_a_process_is_stopped_is_known_without_proc(monkeypatch):
+    with subprocess.Popen(["sleep", "600"]) as other:
+        for linux in (True, False):
+            monkeypatch.setattr(process_tree, "LINUX", linux)
+            other.send_signal(signal.SIGCONT)
+            wait_until(lambda: not process_tree.is_stopped(other.pid))
+            other.send_signal(signal.SIGSTOP)
+            wait_until(lambda: process_tree.is_stopped(other.pid))
+        other.kill()
+
+
+@pytest.mark.skipif(not Path("/proc/self/fdinfo").exists(), reason="sees open files on Linux")
+def test_saving_waits_for_a_checkpoint_but_not_for_a_log_that_stays_open(
+    script, tmp_path, monkeypatch
+):
+    words = script(
+        """
+        import os, sys, time
+        folder, signs = sys.argv[1:]
+        def wait_for(sign):
+            while not os.path.exists(f"{signs}/{sign}"):
+                time.sleep(0.001)
+        log = open(folder + "/events.log", "w")
+        for n in (1, 2, 3):
+            wait_for(n)
+            if n == 3:
+                checkpoint = open(folder + "/state", "w")
+                checkpoint.write("half")
+            print(f"epoch={n} acc={n}", flush=True)
+        wait_for("continued")
+        checkpoint.write(" whole")
+        checkpoint.close()
+        time.sleep(600)
+        """
+    )
+    command = Command([*words, "{folder}", str(tmp_path)], "acc", step="epoch")
+    learner, waits = command.build_in_race(0, "net", tmp_path), []
+
+    def sleep(seconds):
+        (tmp_path / "continued").touch()
+        waits.append(time.sleep(seconds))
+
+    monkeypatch.setattr(running_program, "sleep", sleep)
+    for n in (1, 2):
+        (tmp_path / str(n)).touch()
+        assert learner.pull() == n
+    (tmp_path / "one").mkdir()
+    learner.save(tmp_path / "one")
+    assert waits == []  # the log was open at the first pause, too
+    (tmp_path / "3").touch()
+    assert learner.pull() == 3  # in the middle of a checkpoint
+    (tmp_path / "two").mkdir()
+    learner.save(tmp_path / "two")
+    assert waits and (tmp_path / "two" / "folder" / "state").read_text() == "half whole"
+
+
+def test_a_program_whose_pull_takes_too_long_is_ended_and_its_output_is_shown(script, tmp_path):
+    silent = script("import time; print('reading', flush=True); time.sleep(600)", "silent.py")
+    commands = {
+        "good": Command(curve(script(CURVE), 0.9), "val_acc"),
+        "silent": Command(silent, "val_acc"),
+        "better": Command(curve(script(CURVE), 0.95), "val_acc"),
+    }
+    runner = LocalRunner(timeout=1.0, retries=0)
+    journal = tmp_path / "r.db"
+    verdict = race(commands, 9, runner=runner, progress=False, journal=journal)
+    assert "timeout=1 s. Its last lines:\n  | reading\nAll of its" in verdict["silent"].why
+    pid, since = json.loads((tmp_path / "r.db.logs" / "silent.pid").read_text())
+    wait_until(lambda: started_at(pid) != since)

@@ -10,7 +10,7 @@ from latebloomer.cli import app
 from latebloomer.errors import SettingError
 from latebloomer.programs.race_file import race_of, read_race_file
 
-pytestmark = pytest.mark.filterwarnings("ignore:the first .* scores arrived at once")
+pytestmark = pytest.mark.filterwarnings("ignore:the first .* arrived at once")
 SCRIPT = """
 import sys, time
 best = float(sys.argv[1])
@@ -47,7 +47,7 @@ def test_a_grid_is_raced_resumed_and_finished(folder):
     done = run("race", "race.toml", "--journal", "r.db", "--quiet", "--finish")
     assert done.exit_code == 0, done.output
     assert "Keep best=0.9" in done.output and done.output.rstrip().endswith("the end")
-    assert "Its log: r.db.logs/best=0.9.log" in done.output
+    assert "Log: r.db.logs/best=0.9.log" in done.output
     more = run("resume", "r.db", "race.toml", "--trainings", "2", "--quiet")
     assert more.exit_code == 0 and "Keep best=0.9" in more.output, more.output
     (folder / "race.toml").write_text(

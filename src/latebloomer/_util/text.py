@@ -13,7 +13,7 @@ from pathlib import Path
 from textwrap import TextWrapper
 from typing import Any
 
-from latebloomer.errors import SettingError, extra
+from latebloomer.errors import LearnerError, SettingError, extra
 
 MOST = 80  # characters of a value in a message
 NAME = 40  # characters of a name in a table
@@ -104,9 +104,11 @@ def brief(value: object) -> str:
 
 
 def reason_of(error: BaseException) -> str:
-    """Return an exception as one line: its kind and its message.
+    r"""Return an exception as one line: its kind and its message.
 
-    >>> reason_of(ValueError("no such thing")), reason_of(KeyboardInterrupt())
+    The message of a `LearnerError` keeps its lines, which may be a program's output.
+
+    >>> reason_of(ValueError("no such\n  thing")), reason_of(KeyboardInterrupt())
     ('ValueError: no such thing', 'KeyboardInterrupt')
     """
     try:
@@ -114,7 +116,10 @@ def reason_of(error: BaseException) -> str:
     except Exception as broken:  # of a user's own class
         text = f"its message cannot be shown ({type(broken).__name__})"
     text = shortened(text, LONGEST)
-    return one_line(f"{type(error).__name__}: {text}" if text else type(error).__name__)
+    keep = "\n" if isinstance(error, LearnerError) else ""
+    if not keep:
+        text = " ".join(map(str.strip, text.split("\n")))
+    return printable(f"{type(error).__name__}: {text}" if text else type(error).__name__, keep)
 
 
 def shortened(text: str, most: int) -> str:

@@ -1,4 +1,4 @@
-"""The learners that a command is given as `mine.py:learners`: a user's own module and function."""
+"""Load learners from a user's own module or function, such as `mine.py:learners`."""
 
 import difflib
 import importlib
@@ -24,11 +24,11 @@ Thing = TypeVar("Thing")
 
 
 class Source(NamedTuple):
-    """The learners of a command, and the words with which the user has named them."""
+    """The learners of a command, and the words by which the user named them."""
 
     words: tuple[str, ...]
     learners: Mapping[str, Any]
-    settings: Mapping[str, Any] = {}  # of the race, where a file has them
+    settings: Mapping[str, Any] = {}  # settings of the race, if a file has them
 
 
 def source_of(
@@ -37,8 +37,9 @@ def source_of(
     score: str | None = None,
     step: str | None = None,
     need_models: bool = False,
+    full_steps: int | Mapping[str, int] | None = None,
 ) -> Source:
-    """Return the learners of a module, of a TOML file, or of the commands of `--run`."""
+    """Return the learners from a module, a TOML file or the commands of `--run`."""
     if not run:
         for name, value in (("score", score), ("step", step)):
             if value is not None:
@@ -65,7 +66,8 @@ def source_of(
         if not (separator and name.strip() and command.strip()) or name in learners:
             wrong = "has a name that is used before" if name in learners else "has no name"
             raise SettingError(f"--run {text!r} {wrong}: give NAME='COMMAND'.")
-        learners[name] = Command(command, score, step=step)
+        own = full_steps.get(name) if isinstance(full_steps, Mapping) else full_steps
+        learners[name] = Command(command, score, step=step, full_steps=own)
     options = [word for text in run for word in ("--run", text)]
     steps = [] if step is None else ["--step", step]
     return Source((*options, "--score", score, *steps), learners)
@@ -76,10 +78,10 @@ OURS = os.path.dirname(latebloomer.__file__)
 
 
 def learners_at(where: str, need_models: bool = False) -> Mapping[str, Any]:
-    """Return the learners that `module:name` or `path/to/file.py:name` gives.
+    """Return the learners at `module:name` or `path/to/file.py:name`.
 
-    Modules are looked for in the current folder first. If models are needed, a generator that
-    yields none fails at its first pull.
+    Modules are searched in the current folder first. With `need_models`, a generator that yields
+    no model fails at its first pull.
     """
     source, _, name = where.rpartition(":")
     if not (source and name):
@@ -96,11 +98,11 @@ def learners_at(where: str, need_models: bool = False) -> Mapping[str, Any]:
 
 
 def policy_at(where: str, settings: str | None = None) -> "Policy":
-    """Return the policy that `path/to/file.py:Class` names, with settings as after a name.
+    """Return the policy at `path/to/file.py:Class`, with settings such as "window=0.5".
 
-    An object of the file that is a policy does too.
+    The name may also be that of an object that is a policy.
     """
-    from latebloomer.policies.base import Policy  # which loads NumPy
+    from latebloomer.policies.base import Policy  # imports NumPy
     from latebloomer.policies.registry import settings_in
 
     source, _, name = where.rpartition(":")
@@ -129,9 +131,9 @@ def _named(where: str, source: str, name: str) -> Any:
 
 
 def _module(where: str, source: str) -> ModuleType:
-    """Return a module as Python imports it.
+    """Import a module and return it.
 
-    A file is imported under its file name, so that pickles and other processes find it.
+    A file is imported under its own name, so that pickles and other processes find it.
     """
     if not has_current_folder():
         raise LearnerError("The current folder has been removed. Change to another one.")
@@ -159,19 +161,19 @@ def _imported(name: str) -> ModuleType | None:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
         if error.name is None or not f"{name}.".startswith(f"{error.name}."):
-            raise  # something that the module itself imports
+            raise  # the missing module is one that the user's module imports
         return None
 
 
 def _run(where: str, call: Callable[[], Thing]) -> Thing:
-    """Call the user's code; if it fails, show its lines and none of this library's."""
+    """Call the user's code; if it fails, show only the traceback lines of that code."""
     try:
         return call()
     except (Exception, SystemExit) as error:
         shown = traceback.TracebackException.from_exception(error)
         _keep_users_frames(shown)
         advice = "Fix the line shown in the traceback above."
-        if isinstance(error, TypeError) and not shown.stack:  # raised by the call itself
+        if isinstance(error, TypeError) and not shown.stack:  # the call itself failed
             advice = "Give a function that needs no arguments."
         else:
             say("".join(shown.format()).rstrip(), err=True)
@@ -180,7 +182,7 @@ def _run(where: str, call: Callable[[], Thing]) -> Thing:
 
 
 def _keep_users_frames(shown: traceback.TracebackException) -> None:
-    """Remove the frames of this library and of Python's import, also from causes."""
+    """Remove the frames of this library and of Python's import system, also from causes."""
     machinery = (f"{OURS}{os.sep}", "<frozen importlib", str(importlib.__file__))
     users = [frame for frame in shown.stack if not frame.filename.startswith(machinery)]
     shown.stack = traceback.StackSummary.from_list(users)
@@ -190,7 +192,7 @@ def _keep_users_frames(shown: traceback.TracebackException) -> None:
 
 
 def _with_models(learner: Any) -> Any:
-    """Return a function that checks what its generator yields; learners with `pull` unchanged."""
+    """Return a function that checks that its generator yields models, or the learner unchanged."""
     if hasattr(learner, "pull") or inspect.isclass(learner) or not callable(learner):
         return learner
 

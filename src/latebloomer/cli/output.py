@@ -1,41 +1,70 @@
-"""What commands print and write."""
+"""Functions by which commands print and write files."""
 
 import shlex
 import sys
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TextIO
 
 import typer
 
+import latebloomer
 from latebloomer._util.atomic_files import need_different, need_writable
-from latebloomer._util.console import line_width
+from latebloomer._util.console import line_width, print_aside
 from latebloomer._util.text import printable, wrapped
 from latebloomer.cli.option_checks import naming
 from latebloomer.errors import LatebloomerError, OutputError
 
-Output = tuple[Path | None, Callable[[Path], object], str]  # file, what writes it, a command
+# File, the function that writes it, and a command to repeat that.
+Output = tuple[Path | None, Callable[[Path], object], str]
 
 
 def say(text: object, err: bool = False) -> None:
-    """Print with control characters as escapes: names of learners are other people's text."""
+    """Print text with control characters escaped, because names of learners may contain them."""
     typer.echo(printable(str(text)), err=err)
 
 
 def say_in_lines(text: str, err: bool = False) -> None:
-    """Print sentences; on a terminal, lines end between words. Commands are not for this."""
+    """Print sentences; on a terminal, wrap lines between words. Do not use it for commands."""
     say(wrapped(printable(text), line_width(sys.stderr if err else sys.stdout)), err)
 
 
+@contextmanager
+def plain_warnings() -> Iterator[None]:
+    """Print the warnings of this package as sentences, without a place in its source."""
+    own, show = str(Path(latebloomer.__file__).parent), warnings.showwarning
+
+    def print_warning(
+        message: Warning | str,
+        category: type[Warning],
+        filename: str,
+        lineno: int,
+        file: TextIO | None = None,
+        line: str | None = None,
+    ) -> None:
+        if file is None and filename.startswith(own):
+            print_aside(f"Warning: {printable(str(message))}")
+        else:
+            show(message, category, filename, lineno, file, line)
+
+    warnings.showwarning = print_warning
+    try:
+        yield
+    finally:
+        warnings.showwarning = show
+
+
 def command(*words: object) -> str:
-    """Return a command of this program as one types it."""
+    """Return a command of this program as the user would type it."""
     return shlex.join(["latebloomer", *map(str, words)])
 
 
 def redrawn(texts: Iterable[object]) -> None:
-    """Show texts as they come, each in place of the last; one below the other in a file.
+    """Show each text in place of the previous one; in a file, one below the other.
 
-    Ctrl-C ends that and nothing else.
+    Ctrl-C ends only this display.
     """
     with suppress(KeyboardInterrupt):
         if not sys.stdout.isatty():
@@ -51,7 +80,7 @@ def redrawn(texts: Iterable[object]) -> None:
 
 
 def check_outputs(files: Mapping[str, Path | None], **other: Path) -> None:
-    """Raise an error before the work if the files that options name cannot be written after it."""
+    """Raise an error, before any work, if a file of an option cannot be written."""
     need_different({**{f"the {name}": path for name, path in other.items()}, **files})
     for option, path in files.items():
         if path is not None:
@@ -60,9 +89,9 @@ def check_outputs(files: Mapping[str, Path | None], **other: Path) -> None:
 
 
 def write_each(*files: Output, err: bool = False) -> None:
-    """Write all that is asked for, in order, also if one fails; then raise its error.
+    """Write all requested files in order, even if one fails; then raise the first error.
 
-    Each file has a command that tries again, which an error names, or an empty text.
+    Each file comes with a command that writes it again, for its error message, or "".
     """
     failures: list[LatebloomerError] = []
     for path, write, again in files:

@@ -1,10 +1,11 @@
-"""The commands race and resume: real learners, and what is kept of them."""
+"""The commands race and resume, which train real learners."""
 
 from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -12,7 +13,14 @@ from latebloomer._util.text import near
 from latebloomer.cli import option_types as o
 from latebloomer.cli.learner_source import Source, source_of
 from latebloomer.cli.option_checks import parse_full_steps, parse_score_range
-from latebloomer.cli.output import check_outputs, command, say, say_in_lines, write_each
+from latebloomer.cli.output import (
+    check_outputs,
+    command,
+    plain_warnings,
+    say,
+    say_in_lines,
+    write_each,
+)
 from latebloomer.errors import Interrupted, LearnerError, SettingError
 from latebloomer.racing.journal.journal_file import ERROR, RACES
 
@@ -64,22 +72,24 @@ def race(
     quiet: o.Quiet = False,
     verbose: o.Verbose = False,
 ) -> None:
-    """Train learners under one budget and print which to keep.
+    """Train learners under one budget and print which learner to keep.
 
-    Exit codes: 2 on an error, including one in your module (its traceback is shown); 130 after
-    Ctrl-C (the command to resume is shown).
+    The exit code is 2 after an error, including errors in your module (their traceback is shown),
+    and 130 after Ctrl-C (the command to resume is shown).
     """
     from latebloomer.racing.request import Budget, RaceRequest, Rules, RunOptions
     from latebloomer.racing.run_race import start_race
 
-    source = source_of(learners, run or [], score, step, save is not None)
+    steps = parse_full_steps(full_steps)
+    source = source_of(learners, run or [], score, step, save is not None, steps)
+    need_programs(source, finish)
     amount, rules = with_file(
         Budget(
             pulls=budget,
             trainings=trainings,
             seconds=seconds,
             horizon=horizon,
-            full_steps=parse_full_steps(full_steps),
+            full_steps=steps,
             pulls_per_training=pulls_per_training,
         ),
         Rules(
@@ -136,14 +146,16 @@ def resume(
 ) -> None:
     """Resume a race, or extend it.
 
-    A larger budget extends a race, finished or not, and pays for new learners. Without a journal,
-    the latest race in races/ is resumed. An interrupted call can be repeated unchanged.
+    A larger budget extends a race, whether it has finished or not, and pays for new learners.
+    Without JOURNAL, the latest race in races/ is resumed. You can repeat an interrupted command
+    unchanged.
     """
     from latebloomer.racing.request import Budget, ResumeRequest, RunOptions
     from latebloomer.racing.run_race import resume_race
 
     journal, learners = journal_and_learners(words, bool(run))
     source = source_of(learners, run or [], score, step, save is not None)
+    need_programs(source, finish)
     if missing := [name for name in add or [] if name not in source.learners]:
         known = ", ".join(source.learners)
         raise SettingError(f"--add {missing[0]} is not one of the learners given: {known}.")
@@ -168,7 +180,7 @@ def resume(
 
 
 def journal_and_learners(words: list[str], programs: bool) -> tuple[Path, str | None]:
-    """Return the journal to resume, and where its learners are; None if they are programs."""
+    """Return the journal to resume, and the place of its learners; None if they are programs."""
     from latebloomer.racing.journal.races_folder import journal_at
 
     if programs:
@@ -185,7 +197,7 @@ def journal_and_learners(words: list[str], programs: bool) -> tuple[Path, str | 
 
 
 def with_file(budget: Budget, rules: Rules, file: Mapping[str, Any]) -> tuple[Budget, Rules]:
-    """Return the budget and the rules of a race: those of a file, unless an option was given.
+    """Return the budget and the rules of a race: from a file, unless an option sets them.
 
     >>> from latebloomer.racing.request import Budget, Rules
     >>> amount, rules = with_file(Budget(seconds=60), Rules(), {"budget": 90, "seed": 3})
@@ -193,14 +205,14 @@ def with_file(budget: Budget, rules: Rules, file: Mapping[str, Any]) -> tuple[Bu
     (None, 60, 3)
     """
     values = {"pulls" if name == "budget" else name: value for name, value in file.items()}
-    if budget.amounts:  # one of these replaces another
+    if budget.amounts:  # an amount in an option replaces all amounts of the file
         totals = ("pulls", "trainings", "seconds")
         values = {name: value for name, value in values.items() if name not in totals}
     return filled(budget, values), filled(rules, values)
 
 
 def filled(asked: Asked, values: Mapping[str, Any]) -> Asked:
-    """Return what is asked for with these values where it has defaults."""
+    """Return `asked` with `values` in place of its defaults."""
     default = type(asked)()
     left = [
         field.name
@@ -212,7 +224,7 @@ def filled(asked: Asked, values: Mapping[str, Any]) -> Asked:
 
 @dataclass(frozen=True)
 class Wanted:
-    """What is printed and written of a race."""
+    """The output of a race: what is printed, and which files are written."""
 
     report: Path | None
     save: Path | None
@@ -222,19 +234,26 @@ class Wanted:
     verbose: bool
 
     def check(self, journal: Path) -> None:
-        """Raise an error before the race if a file could not be written after it."""
+        """Raise an error before the race if a file cannot be written."""
         check_outputs({"--report": self.report, "--save": self.save}, journal=journal)
 
     @property
     def progress(self) -> bool:
-        """Whether `race` shows what happens."""
+        """True if `race` shows progress."""
         return not self.quiet
+
+
+def need_programs(source: Source, finish: bool) -> None:
+    """Raise an error before the race if its winner is none that could run to its end."""
+    if finish and not all(hasattr(one, "build_in_race") for one in source.learners.values()):
+        raise SettingError("--finish is for programs (--run, or a .toml file). Omit it.")
 
 
 def carry_out(run: Callable[[], Verdict], source: Source, wanted: Wanted) -> None:
     """Run a race, print its verdict and write its files."""
     try:
-        verdict = run()
+        with plain_warnings():
+            verdict = run()
     except Interrupted as stop:
         if stop.journal is None:
             raise
@@ -255,7 +274,7 @@ def _shown(verdict: Verdict, wanted: Wanted) -> str:
 
 
 def _say_of_winner(verdict: Verdict, wanted: Wanted) -> None:
-    """Say how to keep the winner, or where its log is."""
+    """Say how to keep the winner; let its program run to its end if that was asked for."""
     from latebloomer.racing.checkpoints.restored_learners import is_bare
     from latebloomer.racing.learners.learner import can_save
 
@@ -263,24 +282,17 @@ def _say_of_winner(verdict: Verdict, wanted: Wanted) -> None:
     if is_bare(winner):
         text = f"{verdict.name} yields only scores: yield (score, model) to get a model."
         say_in_lines(text, err=True)
-    elif wanted.finish or hasattr(winner, "log"):  # a program
-        _show_program(winner, wanted.finish)
+    elif wanted.finish:
+        winner.finish(partial(say, err=wanted.json))
+    elif hasattr(winner, "finish"):  # a program; the verdict has its log
+        return
     elif wanted.save is None and not can_save(winner):
         say("To keep the trained winner as a file, add --save FILE.", err=True)
 
 
-def _show_program(learner: Any, finish: bool) -> None:
-    """Say where the log of a program is; let it run to its end if that was asked for."""
-    if not hasattr(learner, "finish"):
-        raise SettingError("--finish is for programs (--run, or a .toml file). Omit it.")
-    say(f"Its log: {near(learner.log)}", err=True)
-    if finish:
-        learner.finish(say)
-
-
 @dataclass(frozen=True)
 class Faults:
-    """Settings of any runner; None: its own default."""
+    """Settings of runners for faults; None: the default of the runner."""
 
     timeout: float | None
     retries: int | None
@@ -289,13 +301,13 @@ class Faults:
     threads: int | None
 
     def given(self) -> dict[str, Any]:
-        """Return those that are not left to the runner."""
+        """Return the settings that are not None."""
         return {name: value for name, value in vars(self).items() if value is not None}
 
 
 @dataclass(frozen=True)
 class RayPlace:
-    """The cluster, and what a learner takes of it."""
+    """The Ray cluster, and the resources of a learner."""
 
     address: str | None = None
     storage: str | None = None
@@ -304,7 +316,7 @@ class RayPlace:
 
 
 def runner_at(name: str | None, isolate: bool, place: RayPlace, faults: Faults) -> Runner | None:
-    """Return the runner that the options describe; None if they describe none."""
+    """Return the runner that the options describe; None if there are no such options."""
     settings = faults.given()
     if name == "ray":
         if isolate:

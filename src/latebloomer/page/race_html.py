@@ -429,6 +429,8 @@ def _others(page: RacePage) -> str:
 def _about(page: RacePage) -> str:
     """Return settings, versions, how to resume, and what to cite."""
     record = "".join(f"<p>{escape(as_sentence(text))}</p>" for text in page.record)
+    for label, text in page.about.items():
+        record += f"<p>{escape(label)}: <code>{escape(text)}</code></p>"
     columns = ""
     for each in (page.settings, page.versions):
         rows = (f"<td>{escape(k)}</td><td><code>{escape(v)}</code></td>" for k, v in each.items())

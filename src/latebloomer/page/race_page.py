@@ -52,6 +52,7 @@ class RacePage:
     output: Mapping[str, str] = field(default_factory=dict)  # last lines of logs, by learner
     warnings: Sequence[str] = ()
     record: Sequence[str] = ()  # selection, final score, why it ended
+    about: Mapping[str, str] = field(default_factory=dict)  # a program's command, values and files
     settings: Mapping[str, str] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)
     resume_code: str | None = None  # None without a journal

@@ -5,12 +5,14 @@ import string
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
+from copy import copy
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from latebloomer._util.text import brief
 from latebloomer.errors import SettingError, need_whole, require
-from latebloomer.programs.program_learner import ProgramLearner, Recipe, UntilLearner
+from latebloomer.programs.program_learner import ProgramLearner, UntilLearner
+from latebloomer.programs.running_program import Recipe
 from latebloomer.programs.score_file import ScoreFile
 from latebloomer.programs.score_reader import Pattern
 from latebloomer.racing.learners.log_files import file_name
@@ -97,6 +99,7 @@ class Command:
                 "the race fills these in",
             )
         self._shell, self._cwd, self._env = shell, cwd, dict(env or {})
+        self._base = Path()  # which `cwd` is relative to
         self._score, self._step, self._file = score, step, score_file
         self._pattern = None if score_file else Pattern(score, step)
         used = _placeholders([*self._words, score_file or ""])
@@ -148,6 +151,12 @@ class Command:
         found = {"command": text, "score": self._score} | self._values
         return found | {key: value for key, value in more.items() if value is not None}
 
+    def based_in(self, folder: Path) -> Self:
+        """Return the command with a folder to which `cwd` is relative; it is not recorded."""
+        other = copy(self)
+        other._base = folder
+        return other
+
     def __call__(self, seed: int = 0) -> ProgramLearner | UntilLearner:
         """Return the learner outside of a race; its log is in a folder that it takes with it."""
         return self.build_in_race(seed, "program", None)
@@ -163,16 +172,18 @@ class Command:
             "name": name,
             "folder": str((place / own).resolve()),
         }
-        file = None
+        file, cwd = None, self._folder
         if self._file is not None:
-            file = ScoreFile(_fill(self._file, filled), self._score, self._step, self._cwd)
+            file = ScoreFile(_fill(self._file, filled), self._score, self._step, cwd)
         learner = UntilLearner if self.pause == "until" else ProgramLearner
         recipe = Recipe(
+            name=name,
+            values=self._values,
             words=lambda steps: self._filled(filled | {"steps": steps}),
             pattern=self._pattern,
             file=file,
             env=self._env,
-            cwd=self._cwd,
+            cwd=cwd,
             log=place / f"{own}.log",
             folder=place / own,
             temporary=logs is None,
@@ -180,6 +191,11 @@ class Command:
             saves="folder" in _placeholders(self._words),
         )
         return learner(recipe)
+
+    @property
+    def _folder(self) -> str:
+        """Folder in which the program runs. The guardian may have been started in another one."""
+        return str((self._base / (self._cwd or "")).absolute())
 
     def _filled(self, values: Mapping[str, Any]) -> list[str]:
         if self._shell:

@@ -22,13 +22,17 @@ if __name__ == "__main__":  # started by its path: its neighbor is found in the 
     from process_tree import (  # type: ignore[import-not-found]
         LINUX,
         descendants,
+        is_stopped,
         started_at,
     )
 else:
-    from latebloomer.programs.process_tree import LINUX, descendants, started_at
+    from latebloomer.programs.process_tree import LINUX, descendants, is_stopped, started_at
 
 MARK = "LATEBLOOMER_PROGRAM"  # variable by which descendants are known after their parent's end
 GRACE = 2.0  # seconds between SIGTERM and SIGKILL
+LOOK = 0.2 if LINUX else 1.0  # seconds between two looks at the race while a program runs
+IDLE = 1.0  # seconds between two looks at programs that are all paused
+ENDING = 0.05  # seconds between two looks at programs that are to end
 ADOPT = 36  # Linux's PR_SET_CHILD_SUBREAPER: orphans become children of this process
 
 
@@ -48,6 +52,8 @@ class Program:
             start_new_session=True,
         )
         self.kill_at: float | None = None  # when SIGKILL follows SIGTERM
+        self.paused = False  # by the race, between two pulls
+        self.held = False  # by the guardian, because the race is stopped
 
     def members(self) -> set[int]:
         """Return all of its processes that live now."""
@@ -64,6 +70,26 @@ class Program:
                 with suppress(ProcessLookupError, PermissionError):
                     os.kill(pid, which)
             reached |= new
+
+    def pause(self) -> None:
+        """Stop it until its next pull."""
+        self.paused = True
+        self.signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """Let it run for a pull."""
+        self.paused = False
+        self.signal(signal.SIGCONT)
+
+    def follow(self, race_stopped: bool) -> None:
+        """Stop it while the race is stopped, as by Ctrl-Z, and let it run after that."""
+        if race_stopped and not (self.paused or self.held):
+            self.held = True
+            self.signal(signal.SIGSTOP)
+        elif self.held and not race_stopped:
+            self.held = False
+            if not self.paused:
+                self.signal(signal.SIGCONT)
 
     def end(self) -> None:
         """Let it end: SIGKILL follows if it does not."""
@@ -134,9 +160,9 @@ def answer(request: dict[str, Any], files: list[int]) -> dict[str, Any]:
     if program is None:
         return {"code": None, "gone": not any(one.key == key for one in ending)}
     if do == "pause":
-        program.signal(signal.SIGSTOP)
+        program.pause()
     elif do == "continue":
-        program.signal(signal.SIGCONT)
+        program.resume()
     elif do == "end":
         retire(key)
     return {"code": program.process.poll(), "gone": False}
@@ -168,12 +194,30 @@ def end_leftover(pid: int, started: str) -> bool:
     return True
 
 
-def serve(line: socket.socket) -> None:
+def follow_race(race: int) -> None:
+    """Stop and continue the programs that run, as the race itself is stopped and continued."""
+    running = [one for one in programs.values() if not one.paused or one.held]
+    if running:
+        stopped = is_stopped(race)
+        for one in running:
+            one.follow(stopped)
+
+
+def time_to_next_look() -> float:
+    """Return how many seconds to wait for a request."""
+    if ending:
+        return ENDING
+    return IDLE if all(one.paused for one in programs.values()) else LOOK
+
+
+def serve(line: socket.socket, race: int) -> None:
     """Answer requests until the other end is closed."""
     waiting, files = b"", []
     while True:
-        ready, _, _ = select.select([line], [], [], 0.05 if ending else 1.0)
+        ready, _, _ = select.select([line], [], [], time_to_next_look())
         reap()
+        if not ready:
+            follow_race(race)
         if not ready:
             continue
         data, new, _, _ = socket.recv_fds(line, 1 << 16, 1)
@@ -193,6 +237,7 @@ def serve(line: socket.socket) -> None:
 
 def main() -> None:
     """Guard programs until the race is over."""
+    race = os.getppid()
     for number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM, signal.SIGPIPE):
         signal.signal(number, signal.SIG_IGN)  # its end is the end of the socket
     if LINUX:
@@ -200,7 +245,7 @@ def main() -> None:
             ctypes.CDLL(None).prctl(ADOPT, 1, 0, 0, 0)
     line = socket.socket(fileno=int(sys.argv[1]))
     with suppress(OSError):
-        serve(line)
+        serve(line, race)
     for key in list(programs):
         retire(key)
     while ending or orphans():

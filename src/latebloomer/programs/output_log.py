@@ -1,7 +1,7 @@
-"""What a program has printed: its last lines in memory, all of it in a file of limited size."""
+"""What a program has printed: its newest lines in memory, all of it in a file of limited size."""
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -9,6 +9,8 @@ from latebloomer._util.text import one_line
 
 LARGEST = 10 << 20  # bytes of a log; beyond that its older half goes
 KEPT = 20  # lines in memory
+SHOWN = 300  # characters of a line in a message
+MOST_WAITING = 1 << 20  # characters of lines after the last counted score; older lines go
 
 
 class OutputLog:
@@ -17,7 +19,10 @@ class OutputLog:
     def __init__(self, path: Path | None) -> None:
         self.path = path
         self.last: deque[str] = deque(maxlen=KEPT)
-        self.echo: Callable[[str], object] | None = None  # also gets each line
+        self.lines = 0  # so far
+        self._waiting: deque[str] = deque()  # lines after that of the last counted score
+        self._characters = 0  # of these lines
+        self._echo: Callable[[str], object] | None = None
 
     def begin(self) -> None:
         """Make the folder of the file."""
@@ -44,12 +49,49 @@ class OutputLog:
             file.truncate()
 
     def note(self, line: str) -> None:
-        """Remember a line."""
-        self.last.append(one_line(line)[:300])
-        if self.echo is not None:
-            self.echo(line)
+        """Remember a line; write it to where `echo` says."""
+        self.lines += 1
+        if line.strip():
+            self.last.append(line.strip()[:SHOWN])
+        if self._echo is not None:
+            self._echo(line)
+            return
+        self._waiting.append(line)
+        self._characters += len(line)
+        while self._characters > MOST_WAITING:
+            self._forget_first()
+
+    def forget(self, line: int) -> None:
+        """Forget the lines up to this one, the line of a score that counts now."""
+        while self._waiting and self.lines - len(self._waiting) < line:
+            self._forget_first()
+
+    def _forget_first(self) -> None:
+        self._characters -= len(self._waiting.popleft())
+
+    @property
+    def waiting(self) -> Sequence[str]:
+        """Lines after that of the last counted score."""
+        return self._waiting
+
+    def restore(self, lines: int, waiting: Sequence[str]) -> None:
+        """Set the number of lines so far, and those after the last counted score."""
+        self.lines, self._waiting = lines, deque(waiting)
+        self._characters = sum(map(len, waiting))
+
+    def echo(self, write: Callable[[str], object]) -> None:
+        """Write the lines after the last counted score, and from now on each line that comes."""
+        self._echo = write
+        while self._waiting:
+            line = self._waiting[0]
+            self._forget_first()
+            write(line)
 
     def ends(self, lines: int = 5) -> str:
         """Return the last lines, indented, to be shown in a message."""
         shown = list(self.last)[-lines:]
-        return "\n".join(f"  | {line}" for line in shown) if shown else "  (it printed nothing)"
+        return (
+            "\n".join(f"  | {one_line(line)}" for line in shown)
+            if shown
+            else "  (it printed nothing)"
+        )

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections import defaultdict
 from contextlib import suppress
+from typing import NamedTuple
 
 LINUX = sys.platform.startswith("linux")
 
@@ -40,17 +41,34 @@ def descendants(roots: set[int]) -> set[int]:
     return found
 
 
-def written_files(pids: set[int]) -> list[str]:
+class OpenFile(NamedTuple):
+    """A file that a process has open: with its inode, since a path may get another file."""
+
+    path: str
+    inode: int
+
+
+def written_files(pids: set[int]) -> list[OpenFile]:
     """Return the files that processes have open for writing; none where Linux's /proc is not."""
-    found: list[str] = []
+    found: list[OpenFile] = []
     for pid in pids:
         with suppress(OSError):
             for number in os.listdir(f"/proc/{pid}/fd"):
+                place = f"/proc/{pid}/fd/{number}"
                 with suppress(OSError), open(f"/proc/{pid}/fdinfo/{number}") as info:
                     flags = next(line for line in info if line.startswith("flags:")).split()[1]
                     if int(flags, 8) & (os.O_WRONLY | os.O_RDWR):
-                        found.append(os.readlink(f"/proc/{pid}/fd/{number}"))
+                        found.append(OpenFile(os.readlink(place), os.stat(place).st_ino))
     return found
+
+
+def is_stopped(pid: int) -> bool:
+    """Return whether a process was stopped by a signal, as by Ctrl-Z."""
+    if not LINUX:
+        return _ps("-o", "state=", "-p", str(pid)).strip().startswith("T")
+    with suppress(OSError), open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
+        return file.read().rpartition(")")[2].split()[0] == "T"
+    return False
 
 
 def _children_on_linux(pid: int) -> list[int]:

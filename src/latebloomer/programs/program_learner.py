@@ -1,193 +1,27 @@
 """Learners that run a program: paused between pulls, or run once for each pull."""
 
 import json
-import os
-import select
+import shlex
 import shutil
 import warnings
 import weakref
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Mapping
-from contextlib import suppress
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
-from time import monotonic, sleep
 from typing import Any
 
+from latebloomer._util.text import near
 from latebloomer.errors import LearnerError
-from latebloomer.programs.guardian import guardian
+from latebloomer.programs.missing_score import MissingScore, no_score_in
 from latebloomer.programs.output_log import OutputLog
-from latebloomer.programs.process_tree import descendants, started_at, written_files
-from latebloomer.programs.score_file import ScoreFile
-from latebloomer.programs.score_reader import Lines, NotANumber, Pattern, Score
+from latebloomer.programs.running_program import Printed, Program, Recipe, end_leftover
+from latebloomer.programs.score_reader import NotANumber, Score
 
 LABEL = "program.json"
 FOLDER = "folder"
-CHUNK = 1 << 16  # bytes read at once; more than that waits in the pipe, and the program with it
-POLL = 0.002  # seconds between two looks at a file of scores
-QUIET = 0.2  # seconds without output after which the program is asked whether it has ended
-CLOSED = 1.0  # seconds that a program may run after it has closed its output
 BURST = 5  # scores that arrive together at first: a step takes longer than to read them
-END = 4.0  # seconds to wait for the end of a program
 CLOSE = 1e-6  # relative difference of a repeated score that is rounding
-
-
-class Program:
-    """One program under the guardian: its output as scores, its log, its end."""
-
-    def __init__(self, recipe: "Recipe", steps: int, log: OutputLog, queue: deque[Score]) -> None:
-        self.key = f"{os.getpid()}-{id(log)}"
-        self._log, self._pattern, self._file = log, recipe.pattern, recipe.file
-        self._lines = Lines()
-        self._queue = queue
-        self.code: int | None = None
-        self.ended = self.stopped = False
-        if self._file is not None:
-            self._file.restart()
-        log.begin()
-        whole = {**os.environ, "PYTHONUNBUFFERED": "1", **recipe.env}
-        started = guardian().start(self.key, recipe.words(steps), whole, recipe.cwd)
-        self._output, self.pid = started.output, started.pid
-        self._note_process(started.pid, started.since)
-        self.close = weakref.finalize(self, _end, self.key, self._output, os.getpid())
-
-    def _note_process(self, pid: int, since: str | None) -> None:
-        place = _process_file(self._log)
-        if place is not None:
-            try:
-                place.write_text(json.dumps([pid, since]))
-            except OSError:  # a full disk: the guardian still ends the program
-                return
-
-    # --- running ---
-
-    def run(self, to_end: bool = False) -> None:
-        """Let the program run until it has printed a score, or to its end; then stop it."""
-        if self.stopped:
-            guardian().resume(self.key)
-            self.stopped = False
-        closed_at: float | None = None
-        while not self.ended and (to_end or not self._queue):
-            wait = POLL if self._file is not None else QUIET
-            closed = closed_at is not None
-            ready = [] if closed else select.select([self._output], [], [], wait)[0]
-            if ready:
-                data = os.read(self._output, CHUNK)
-                if data:
-                    self._take(data)
-                else:
-                    closed_at = monotonic()
-            elif closed:
-                sleep(POLL)
-            if self._file is not None:
-                self._queue.extend(self._file.new())
-            if not ready or closed_at is not None:
-                self._note_end(closed_at)
-        if not self.ended:
-            guardian().pause(self.key)
-            self.stopped = True
-
-    def run_for(self, seconds: float) -> None:
-        """Let a stopped program run for a moment; what it prints waits in the pipe."""
-        guardian().resume(self.key)
-        sleep(seconds)
-        guardian().pause(self.key)
-
-    def drain(self) -> None:
-        """Take what the stopped program has printed so far."""
-        while select.select([self._output], [], [], 0)[0]:
-            if not (data := os.read(self._output, CHUNK)):
-                return
-            self._take(data)
-        if self._file is not None:
-            self._queue.extend(self._file.new())
-
-    def writes_in(self, folder: Path) -> bool:
-        """Return whether the stopped program has a file of a folder open for writing."""
-        inside = f"{folder.resolve()}{os.sep}"
-        pids = {self.pid, *descendants({self.pid})}
-        return any(path.startswith(inside) for path in written_files(pids))
-
-    def _take(self, data: bytes) -> None:
-        self._log.write(data)
-        for line in self._lines.add(data):
-            self._take_line(line)
-
-    def _take_line(self, line: str) -> None:
-        self._log.note(line)
-        if self._pattern is not None and (score := self._pattern.scores_in(line)) is not None:
-            self._queue.append(score)
-
-    def _note_end(self, closed_at: float | None) -> None:
-        self.code = guardian().code(self.key)
-        if self.code is None:
-            if closed_at is not None and self._file is None and monotonic() > closed_at + CLOSED:
-                raise LearnerError(
-                    "the program has closed its output and still runs, so it can print no more "
-                    "scores: give score_file=, or let it print. Its last lines:\n"
-                    f"{self._log.ends()}"
-                )
-            return
-        while select.select([self._output], [], [], 0)[0] and (
-            data := os.read(self._output, CHUNK)
-        ):
-            self._take(data)
-        for line in self._lines.rest():
-            self._take_line(line)
-        if self._file is not None:
-            self._queue.extend(self._file.new())
-        self.ended = True
-
-    def end(self) -> None:
-        """End the program, and wait until it is gone."""
-        self.close()
-        limit = monotonic() + END
-        while not guardian().is_gone(self.key) and monotonic() < limit:
-            sleep(POLL)
-        if (place := _process_file(self._log)) is not None:
-            with suppress(OSError):
-                place.unlink()
-
-
-def _end(key: str, output: int, pid: int) -> None:
-    if os.getpid() == pid:  # a forked process has neither
-        guardian().end(key)
-        os.close(output)
-
-
-def _process_file(log: OutputLog) -> Path | None:
-    """Return the file that has the process of a log's program."""
-    return None if log.path is None else log.path.with_suffix(".pid")
-
-
-def end_leftover(log: OutputLog) -> None:
-    """End a program that this learner, or an earlier process of the race, has started before."""
-    place = _process_file(log)
-    if place is None or not place.exists():
-        return
-    try:
-        pid, since = json.loads(place.read_text())
-    except (OSError, ValueError):
-        return
-    if started_at(pid) == since:
-        guardian().end_leftover(pid, since)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Recipe:
-    """How a learner's program is started, read and kept."""
-
-    words: Callable[[int], list[str]]  # the command, for a number of steps
-    pattern: Pattern | None  # of scores in the output, if they are there
-    file: ScoreFile | None  # with the scores, if they are in a file
-    env: Mapping[str, str]  # what is added to the environment
-    cwd: str | None
-    log: Path
-    folder: Path  # for what the program saves
-    saves: bool  # whether the program saves itself there
-    temporary: bool  # whether log and folder go with the learner
-    full_steps: int | None
 
 
 class CommandLearner(ABC):
@@ -199,15 +33,50 @@ class CommandLearner(ABC):
     def pull(self, steps: int = 1) -> float:
         """Train that many more steps and return the score."""
 
+    @abstractmethod
+    def finish(self, write: Callable[[str], Any] = print) -> None:
+        """Let the program complete its training."""
+
     def __init__(self, recipe: Recipe) -> None:
         self.full_steps, self.log, self.folder = recipe.full_steps, recipe.log, recipe.folder
         self._recipe, self._output = recipe, OutputLog(recipe.log)
         self._score: float | None = None
-        self._queue: deque[Score] = deque()  # printed, and not asked for yet
+        self._queue: deque[Printed] = deque()  # scores that no pull has asked for yet
+        self._program: Program | None = None  # that runs, or is paused
+        self._missing = MissingScore(
+            repr(recipe.name), self._output, recipe.pattern, recipe.file, self._warn
+        )
         if recipe.saves:
             self.save, self.load = self._save, self._load
         if recipe.temporary:
             weakref.finalize(self, shutil.rmtree, recipe.log.parent, ignore_errors=True)
+
+    @property
+    def about(self) -> dict[str, str]:
+        """What the verdict shows of the program: its command, its values and its places."""
+        words, values = self._recipe.words(self.steps), self._recipe.values
+        is_shell = words[:2] == ["sh", "-c"] and len(words) == 3
+        told = {"Program": words[2] if is_shell else shlex.join(words)}
+        if values:
+            told["Settings"] = ", ".join(f"{name}={value}" for name, value in values.items())
+        told["Runs in"] = near(Path(self._recipe.cwd))
+        told["Log"] = near(self.log)
+        if self._recipe.saves:
+            told["Folder"] = near(self.folder)
+        return told
+
+    def give_up(self) -> str:
+        """End the program of a pull that took too long, from another thread; return its output."""
+        if (program := self._program) is not None:
+            program.give_up()
+        return f"Its last lines:\n{self._output.ends()}{self._whole_output()}"
+
+    def _whole_output(self) -> str:
+        """Return where all of the output is, if it is kept."""
+        return "" if self._recipe.temporary else f"\nAll of its output is in {near(self.log)}"
+
+    def _warn(self, text: str) -> None:
+        warnings.warn(text, RuntimeWarning, stacklevel=2)
 
     def _start(self, steps: int) -> Program:
         end_leftover(self._output)
@@ -215,7 +84,7 @@ class CommandLearner(ABC):
             if not self.steps:  # what another process has left there is of later steps
                 shutil.rmtree(self.folder, ignore_errors=True)
             self.folder.mkdir(parents=True, exist_ok=True)
-        return Program(self._recipe, steps, self._output, self._queue)
+        return Program(self._recipe, steps, self._output, self._queue, self._missing)
 
     def _save(self, folder: Path) -> None:
         if self.folder.exists():
@@ -229,10 +98,16 @@ class CommandLearner(ABC):
         self._restore(json.loads((Path(folder) / LABEL).read_text()))
 
     def _label(self) -> dict[str, Any]:
-        return {"steps": self.steps, "score": self._score}
+        return {
+            "steps": self.steps,
+            "score": self._score,
+            "lines": self._output.lines,
+            "waiting": [*self._output.waiting],
+        }
 
     def _restore(self, label: dict[str, Any]) -> None:
         self.steps, self._score = label["steps"], label["score"]
+        self._output.restore(label["lines"], label["waiting"])
 
     def _read(self, run: Callable[[], None]) -> None:
         """Run the program; a text where the score should be is an error that shows it."""
@@ -246,23 +121,25 @@ class CommandLearner(ABC):
 
     def _no_score(self, code: int) -> LearnerError:
         """Return the error for a program that has ended without a score."""
-        lines = list(self._output.last)
-        last = self._output.ends()
         if code:
-            return LearnerError(f"{_ended(code)}. Its last lines:\n{last}")
+            return LearnerError(
+                f"{_ended(code)}. Its last lines:\n{self._output.ends()}{self._whole_output()}"
+            )
         if self._recipe.file is not None:
             return LearnerError(
                 f"the program ended and {self._recipe.file.path} has no new row with a score. "
-                f"Its last lines:\n{last}"
+                f"Its last lines:\n{self._output.ends()}{self._whole_output()}"
             )
-        numbers = [line for line in lines[-5:] if any(c.isdigit() for c in line)]
-        hint = f"{len(numbers)} of them have numbers" if numbers else "none of them has a number"
-        pattern = self._recipe.pattern
-        assert pattern is not None
-        said = f"no line of its output has the score {pattern.text!r}"
-        if pattern.has_steps:
-            said += " with a step"
-        return LearnerError(f"{said}. Its last lines ({hint}):\n{last}\nCorrect score=.")
+        assert self._recipe.pattern is not None
+        return LearnerError(no_score_in(self._output, self._recipe.pattern, self._missing))
+
+    def _need_success(self, program: Program) -> None:
+        """Raise an error if the winner's program, which ran to its end, has failed."""
+        if program.code:
+            raise LearnerError(
+                f"{_ended(program.code)} after the race, whose verdict stands. All its output is "
+                f"in {near(self.log)}"
+            )
 
 
 class ProgramLearner(CommandLearner):
@@ -270,22 +147,15 @@ class ProgramLearner(CommandLearner):
 
     def __init__(self, recipe: Recipe) -> None:
         super().__init__(recipe)
-        self._program: Program | None = None
+        self._over = False  # whether the program has ended
         self._differs = False  # whether repeated scores were others, which is reported once
         self._past: dict[int, float] = {}  # scores by step, where the program numbers them
 
     def _save(self, folder: Path) -> None:
-        self._let_write()
+        if self._program is not None and not self._program.ended:
+            self._program.settle()
+            self._read(self._program.drain)  # its files may be of the step that it printed last
         super()._save(folder)
-
-    def _let_write(self) -> None:
-        """Let a program that was stopped while it saves itself complete its files."""
-        program, limit = self._program, monotonic() + END
-        if program is None or program.ended:
-            return
-        while program.writes_in(self.folder) and monotonic() < limit:
-            program.run_for(POLL)
-        self._read(program.drain)  # its files may be of the step that it has printed last
 
     @property
     def pid(self) -> int | None:
@@ -316,24 +186,24 @@ class ProgramLearner(CommandLearner):
             self._read(program.run)
             self._check_burst()
         if not self._queue:
-            self._program = None
+            self._program, self._over = None, True
             program.end()
             if program.code or not self.steps:
                 raise self._no_score(program.code or 0)
         return bool(self._queue)
 
-    def _note(self, score: Score) -> None:
+    def _note(self, printed: Printed) -> None:
+        score = printed.score
+        self._output.forget(printed.line)
         step = self.steps + 1 if score.step is None else score.step
         if step <= self.steps:  # repeated after a restart
             known = self._past.get(step)
             exact = known is None or abs(known - score.value) <= CLOSE * max(1.0, abs(known))
             if not exact and not self._differs:
                 self._differs = True
-                warnings.warn(
-                    f"after its restart the program printed {score.value:g} for step {step}, and "
-                    f"{known:g} before: it does not continue exactly",
-                    RuntimeWarning,
-                    stacklevel=2,
+                self._warn(
+                    f"{self._recipe.name!r} printed {score.value:g} for step {step} after its "
+                    f"restart, and {known:g} before: it does not continue exactly"
                 )
             return
         self.steps, self._score = step, score.value
@@ -342,31 +212,50 @@ class ProgramLearner(CommandLearner):
 
     def _check_burst(self) -> None:
         if not self.steps and len(self._queue) >= BURST:
-            warnings.warn(
-                f"the first {len(self._queue)} scores arrived at once, so the program trains "
-                "ahead of its pulls. If it keeps its output back, start it with stdbuf -oL",
-                RuntimeWarning,
-                stacklevel=2,
+            self._warn(
+                f"the first {len(self._queue)} scores of {self._recipe.name!r} arrived at once, "
+                "so the program trains ahead of its pulls. If it keeps its output back, start it "
+                "with `stdbuf -oL`"
             )
 
     def _label(self) -> dict[str, Any]:
-        return super()._label() | {"past": sorted(self._past.items()), "queue": [*self._queue]}
+        queue = [[*printed.score, printed.line] for printed in self._queue]
+        return super()._label() | {"past": sorted(self._past.items()), "queue": queue}
 
     def _restore(self, label: dict[str, Any]) -> None:
         if self._program is not None:
             self._program.end()
             self._program = None
         super()._restore(label)
+        self._over = False
         self._past = dict(map(tuple, label["past"]))
-        self._queue = deque(Score(*score) for score in label["queue"])
+        self._queue.clear()
+        self._queue += [Printed(Score(value, step), line) for value, step, line in label["queue"]]
 
     def finish(self, write: Callable[[str], Any] = print) -> None:
-        """Let the program run to its end; its further output goes to `write`, line by line."""
+        """Let the program run to its end.
+
+        `write` gets each line that follows the last score of the race.
+        """
+        if self._program is None and not self._over:
+            self._catch_up()
         program, self._program = self._program, None
+        self._output.echo(write)
         if program is not None:
-            self._output.echo = write
-            self._read(lambda: program.run(to_end=True))
+            self._over = True
+            program.ignore_scores()
+            if not program.ended:
+                program.run(to_end=True)
             program.end()
+            self._need_success(program)
+
+    def _catch_up(self) -> None:
+        """Start a program that was saved, up to its first line after a score that counts."""
+        while self._has_score(self.steps + 1):
+            step = self._queue[0].score.step
+            if step is None or step > self.steps:
+                return
+            self._note(self._queue.popleft())
 
 
 class UntilLearner(CommandLearner):
@@ -379,22 +268,39 @@ class UntilLearner(CommandLearner):
             last = min(last, self.full_steps)
         if last <= self.steps:
             raise StopIteration
+        program = self._run(last)
+        if program.code or not self._queue:
+            raise self._no_score(program.code or 0)
+        printed = self._queue[-1]
+        self.steps, self._score = last, printed.score.value
+        self._output.forget(printed.line)
+        return self._score
+
+    def _run(self, last: int, reads_scores: bool = True) -> Program:
+        """Run the program up to a step, and return it when it has ended."""
         self._queue.clear()
-        program = self._start(last)
+        program = self._program = self._start(last)
+        if not reads_scores:
+            program.ignore_scores()
         try:
             self._read(lambda: program.run(to_end=True))
         finally:
+            self._program = None
             program.end()
-        if program.code or not self._queue:
-            raise self._no_score(program.code or 0)
-        self.steps, self._score = last, self._queue[-1].value
-        return self._score
+        return program
 
     def finish(self, write: Callable[[str], Any] = print) -> None:
-        """Run the program up to the full training."""
-        if self.full_steps is not None and self.steps < self.full_steps:
-            self._output.echo = write
-            self.pull(self.full_steps - self.steps)
+        """Run the program up to the full training; `write` gets each line of it."""
+        if self.full_steps is None:
+            raise LearnerError(
+                "the length of a full training is unknown, so the program cannot be trained to "
+                "its end: give the command full_steps=, its number of steps"
+            )
+        self._output.echo(write)
+        if self.steps < self.full_steps:
+            program = self._run(self.full_steps, reads_scores=False)
+            self._need_success(program)
+            self.steps = self.full_steps
 
 
 def _ended(code: int) -> str:

@@ -63,11 +63,11 @@ def race_of(given: Mapping[str, Any], folder: Path) -> ProgramRace:
             hint = f"Did you mean {near[0]!r}?" if near else f"Known are {', '.join(known)}."
             raise SettingError(f"{name!r} is unknown. {hint}")
     shared = {name: given[name] for name in OF_COMMANDS if name in given}
-    shared["cwd"] = str(folder / shared.get("cwd", "."))
     grid, named = given.get("grid"), given.get("learners")
     if (grid is None) == (named is None):
         raise SettingError("give [grid], values for the placeholders of run, or [learners]: one")
-    learners = _of_grid(grid, shared) if grid is not None else _named(named, shared)
+    made = _of_grid(grid, shared) if grid is not None else _named(named, shared)
+    learners = {name: command.based_in(folder) for name, command in made.items()}
     settings = {name: given[name] for name in OF_RACES if name in given}
     runs = any(command.pause == "until" for command in learners.values())
     if runs and ("full_steps" in given or "trainings" in settings):

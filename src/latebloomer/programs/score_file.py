@@ -23,7 +23,7 @@ class ScoreFile:
                 f"score_file={where!r}, but score_file must be a .csv or .jsonl file and a "
                 "column, as in 'metrics.csv:val_acc'"
             )
-        self._column, self._step = column, step
+        self.column, self._step = column, step
         self.restart()
 
     def restart(self) -> None:
@@ -63,14 +63,14 @@ class ScoreFile:
         cells = next(csv.reader([row], delimiter="\t" if self.path.suffix == ".tsv" else ","))
         if self._header is None:
             self._header = [name.strip() for name in cells]
-            if self._column not in self._header:
+            if self.column not in self._header:
                 known = ", ".join(self._header)
-                raise LearnerError(f"{self.path} has no column {self._column!r}. It has: {known}.")
+                raise LearnerError(f"{self.path} has no column {self.column!r}. It has: {known}.")
             return None
         return dict(zip(self._header, cells, strict=False))
 
     def _score(self, cells: dict[str, Any]) -> Score | None:
-        value = cells.get(self._column)
+        value = cells.get(self.column)
         if value is None or value == "":  # other rows of the same file
             return None
         try:
@@ -78,6 +78,6 @@ class ScoreFile:
             return Score(float(value), step)
         except (KeyError, TypeError, ValueError):
             raise LearnerError(
-                f"a row of {self.path} has {self._column}={value!r} and {self._step}="
+                f"a row of {self.path} has {self.column}={value!r} and {self._step}="
                 f"{cells.get(self._step or '')!r}, but both must be numbers"
             ) from None

@@ -9,7 +9,7 @@ from latebloomer.errors import SettingError
 NUMBER = r"[-+]?(?:(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|inf(?:inity)?|nan)"
 WRAPPED = rf"(?:[A-Za-z_][\w.]*\(\s*)?(?P<{{}}>{NUMBER})(?![\w.]*[A-Za-z_])"  # np.float64(0.5)
 COLORS = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
-ENDS = re.compile(rb"[\r\n]")
+ENDS = re.compile(rb"\r\n|[\r\n]")
 LONGEST = 1 << 16  # bytes of a line that are looked at: longer ones are not text
 
 
@@ -93,24 +93,34 @@ class Lines:
     >>> lines = Lines()
     >>> [*lines.add(b"acc=0."), *lines.add(b"5\n\x1b[31mred\x1b[0m\racc"), *lines.rest()]
     ['acc=0.5', 'red', 'acc']
+    >>> [*lines.add(b"a table:\r"), *lines.add(b"\n\n  1 2\n")]
+    ['a table:', '', '  1 2']
     """
 
     def __init__(self) -> None:
         self._begun = b""
+        self._returned = False  # whether a carriage return came last, which "\n" may follow
 
     def add(self, data: bytes) -> Iterator[str]:
-        """Yield the lines that are complete now."""
-        *lines, self._begun = ENDS.split(self._begun + data)
+        """Yield the lines that are complete now; a blank line needs a line feed."""
+        if self._returned and data.startswith(b"\n"):
+            data = data[1:]
+        self._returned = data.endswith(b"\r")
+        at, whole = 0, self._begun + data
+        for end in ENDS.finditer(whole):
+            line, at = whole[at : end.start()], end.end()
+            if line or end[0] == b"\n":
+                yield _text(line)
+        self._begun = whole[at:]
         if len(self._begun) > LONGEST:
-            lines.append(self._begun)
-            self._begun = b""
-        yield from filter(None, map(_text, lines))
+            yield from self.rest()
 
     def rest(self) -> Iterator[str]:
         """Yield what the output ended with, if that has no end of line."""
         begun, self._begun = self._begun, b""
-        yield from filter(None, [_text(begun)])
+        if begun:
+            yield _text(begun)
 
 
 def _text(line: bytes) -> str:
-    return COLORS.sub(b"", line[:LONGEST]).decode("utf-8", "replace").strip()
+    return COLORS.sub(b"", line[:LONGEST]).decode("utf-8", "replace").rstrip()

@@ -1,7 +1,7 @@
-"""One learner where it is trained: in this process, in a child process or in a Ray actor.
+"""Hosts: objects that train one learner, in this process, a child process or a Ray actor.
 
-A host answers calls with plain values and never decides anything. An exception of the learner is
-an answer too. Only the loss of a process, and a call that takes too long, are seen from outside
+A host answers calls with plain values and decides nothing. An exception of the learner is an
+answer, too. Only the loss of a process and a call that takes too long are noticed from outside
 (`time_limits.py`, `child_process.py`, `ray_actors.py`).
 """
 
@@ -16,12 +16,12 @@ from functools import partial
 from time import perf_counter
 from typing import Any, NamedTuple, TypeAlias
 
-from latebloomer._util.text import printable, reason_of, shortened
+from latebloomer._util.text import brief, printable, reason_of, shortened
 from latebloomer.errors import LearnerError
 from latebloomer.racing.checkpoints import restored_learners
 from latebloomer.racing.checkpoints.saved_states import Restorable, SavedStates
 from latebloomer.racing.checkpoints.storage import Storage, place_of
-from latebloomer.racing.journal.value_codec import NotPlain, encoded
+from latebloomer.racing.journal.value_codec import NotPlain, decoded, encoded
 from latebloomer.racing.learners.entries import Entry, note_pulls
 from latebloomer.racing.learners.learner import (
     as_score,
@@ -42,8 +42,8 @@ from latebloomer.session import events
 from latebloomer.session.events import LOST, PullFailed, Saved, SaveFailed, ScoreReported
 from latebloomer.theory.leads import sign_sums
 
-LONGEST = 12_000  # characters of a traceback that are kept
-SLICE = 0.25  # seconds of pulls in one call of `train`: some 200 times what a call costs on Ray
+LONGEST = 12_000  # maximum characters of a stored traceback
+SLICE = 0.25  # seconds of pulls in one call of `train`: about 200 times the cost of a call on Ray
 BARE = (
     "it yields only scores and trains in another process, so nothing of it can be returned if it "
     "wins. Let it yield (score, model)"
@@ -54,21 +54,21 @@ PullReport: TypeAlias = ScoreReported | events.LearnerLeft | PullFailed
 
 
 class Ready(NamedTuple):
-    """The learner is restored; the verdict should mention the notes."""
+    """The answer that a learner is restored, with warnings for the verdict."""
 
     notes: list[str]
-    repeated: int  # pulls that were trained again
+    repeated: int  # number of pulls that were repeated
 
 
 class Batch(NamedTuple):
-    """Pulls that were made in one call."""
+    """The answer with the pulls that were made in one call."""
 
-    reports: list[PullReport]  # scores, and why there are no more
+    reports: list[PullReport]  # scores, and the reason why there are no more
     only_scores: bool  # whether the learner is a generator without a model
 
 
 class Call(Enum):
-    """What a host is asked to do: the method that does it, and the words for that."""
+    """The calls of a host: the name of the method, and words that describe the call."""
 
     START = "hello", "starting its process"
     RESTORE = "prepare", "building it"
@@ -86,12 +86,12 @@ class Call(Enum):
 
     @property
     def words(self) -> str:
-        """What the learner does meanwhile."""
+        """Words that say what happens to the learner during the call."""
         return self.value[1]
 
 
 class Host(ABC):
-    """One learner where it is trained: here, in a thread, in a child process or in an actor."""
+    """The place that trains one learner: this thread, another thread, a child process or an actor."""
 
     arm: int
     done: int  # pulls that it has had
@@ -99,7 +99,7 @@ class Host(ABC):
 
     @abstractmethod
     def prepare(self, at: Restorable) -> Ready | PullFailed:
-        """Build the learner and bring it to its pulls."""
+        """Build the learner and restore it to its number of pulls."""
 
     @abstractmethod
     def pull(self) -> PullReport:
@@ -107,23 +107,23 @@ class Host(ABC):
 
     @abstractmethod
     def save(self, storage: Storage, pickled: bool) -> Saved | SaveFailed | None:
-        """Save the state; None if there is no save and load, and it is not to be pickled."""
+        """Save the state; return None if the learner cannot save and must not be pickled."""
 
     @abstractmethod
     def score_rows(self) -> events.RowsScored | events.WarningNoted | None:
-        """Return what is kept of the learner's row scores; None if it gives none."""
+        """Return the sums of the learner's row scores to store; None if it has none."""
 
     @abstractmethod
     def yields_only_scores(self) -> bool:
-        """Return whether the learner is a generator without a model, which cannot be kept."""
+        """Return whether the learner is a generator without a model, which cannot be saved."""
 
     @abstractmethod
     def hand_over(self, states: SavedStates, pickled: bool, reports: list[Report]) -> HandedOver:
-        """Return the trained learner in this process, and what the race should record."""
+        """Return the trained learner in this process, and reports for the race to record."""
 
     @abstractmethod
     def note_pulls(self, pulls: int | None) -> None:
-        """Remember how often an object of this process was pulled; None: it was stopped in one."""
+        """Store the number of pulls of an object of this process; None: stopped in a pull."""
 
     @abstractmethod
     def close(self) -> None:
@@ -131,7 +131,7 @@ class Host(ABC):
 
 
 class LearnerHost(Host):
-    """Builds a learner, trains it and saves it; packed learners, in its own process."""
+    """Build a learner, train it and save it; packed learners are for another process."""
 
     def __init__(
         self,
@@ -141,7 +141,7 @@ class LearnerHost(Host):
         threads: NativeThreads | None = None,
     ) -> None:
         self.arm, self._source = arm, source
-        self.apart = isinstance(source, PackedLearners)  # Ctrl-C does not arrive here
+        self.apart = isinstance(source, PackedLearners)  # then Ctrl-C does not reach this code
         self._states = OwnStates() if states is None else states
         self._threads = NativeThreads(None) if threads is None else threads
         self.learner: Any = None
@@ -150,7 +150,7 @@ class LearnerHost(Host):
         self.lost = False  # whether it cannot be used any more
 
     def hello(self) -> None:
-        """Answer that the process is running."""
+        """Do nothing: the answer shows that the process is running."""
 
     def prepare(self, at: Restorable) -> Ready | PullFailed:
         return TURNS.during(partial(self._prepare, at))
@@ -158,14 +158,15 @@ class LearnerHost(Host):
     def _prepare(self, at: Restorable) -> Ready | PullFailed:
         try:
             if isinstance(self._source, PackedLearners):
-                self._source = unpack(self._source)[self.arm]  # the others are not needed here
+                # The other learners are not needed here.
+                self._source = unpack(self._source)[self.arm]
             self.seed, self.done = self._source.seed, at.saved.n if at.saved else 0
             self._threads.limit()
             with self._states.calling(self):
                 self.learner, notes, repeated = restored_learners.restore(
                     self._source, at, self._pull_of, read_numbers
                 )
-        except BaseException as error:  # in the learner's code or its modules
+        except BaseException as error:  # error in the learner's code or its modules
             return self._failure(at.done + 1, error, "restore")
         self.done = at.done
         return Ready(notes, repeated)
@@ -184,7 +185,7 @@ class LearnerHost(Host):
         began = perf_counter()
         try:
             with self._states.calling(self):
-                began = perf_counter()  # when it was its turn
+                began = perf_counter()  # the time when the learner got its turn
                 value = self.learner.pull()
         except StopIteration:
             return self._finished()
@@ -202,14 +203,22 @@ class LearnerHost(Host):
         return ScoreReported(self.arm, score, seconds, steps_of(self.learner), details)
 
     def _details(self) -> Mapping[str, Any] | None:
-        """Return what the learner reports besides its score; raise an error if it is not plain."""
+        """Return a copy of what the learner reports besides its score, as the journal has it.
+
+        The learner may change its own dict in later pulls.
+        """
         details = details_of(self.learner)
-        if details is not None:
-            try:
-                encoded(details, "score_details")
-            except NotPlain as error:
-                raise LearnerError(str(error)) from None
-        return details
+        if details is None:
+            return None
+        for key in details:
+            if not isinstance(key, str):
+                said = f"score_details has the key {brief(key)}, but its keys must be text"
+                raise LearnerError(f"{said}: {str(key)!r}" if isinstance(key, int) else said)
+        try:
+            kept: dict[str, Any] = decoded(encoded(dict(details), "score_details"))
+        except NotPlain as error:
+            raise LearnerError(str(error)) from None
+        return kept
 
     def train(self, start: int, count: int) -> Batch:
         """Make up to `count` pulls within about `SLICE` seconds, after `start` earlier ones."""
@@ -233,7 +242,7 @@ class LearnerHost(Host):
         return events.LearnerLeft(self.arm, events.FINISHED, why)
 
     def _failure(self, n: int, error: BaseException, kind: str) -> PullFailed:
-        """Return the failure that an exception in the learner's code is; Ctrl-C is none."""
+        """Return the failure for an exception in the learner's code; raise Ctrl-C again."""
         if isinstance(error, KeyboardInterrupt) and not self.apart:
             raise error
         details = shortened("".join(traceback.format_exception(error)), LONGEST)
@@ -252,7 +261,7 @@ class LearnerHost(Host):
         try:
             with self._states.calling(self):
                 stored = storage.keep(place, partial(save_with_numbers, own))
-        except BaseException as error:  # of the learner's own code, or of the disk
+        except BaseException as error:  # error in the learner's own code or of the disk
             reason = self._failure(self.done + 1, error, "save").reason
             return SaveFailed(self.arm, self.done, reason)
         return Saved(self.arm, self.done, *stored)
@@ -262,17 +271,17 @@ class LearnerHost(Host):
             with self._states.calling(self):
                 folds = row_scores_of(self.learner)
                 kept = None if folds is None else sign_sums(folds)
-        except Exception as error:  # of the learner's own code
+        except Exception as error:  # error in the learner's own code
             text = f"its row scores are left out ({reason_of(error)})"
             return events.WarningNoted(self.arm, text)
         return None if kept is None else events.RowsScored(self.arm, self.done, **asdict(kept))
 
     def fetch(self) -> bytes | str:
-        """Return the trained learner, pickled; or why it cannot be pickled."""
+        """Return the trained learner as a pickle, or text that says why it cannot be pickled."""
         try:
             with self._states.calling(self):
                 return dumps(trained(self.learner))
-        except BaseException as error:  # of the learner's own pickling
+        except BaseException as error:  # error in the learner's own pickling
             return reason_of(error)
 
     def yields_only_scores(self) -> bool:
@@ -284,7 +293,12 @@ class LearnerHost(Host):
     def note_pulls(self, pulls: int | None) -> None:
         note_pulls(bare(self.learner), pulls)
 
+    def give_up(self) -> str:
+        """Let a learner end what its abandoned call waits for; return what it last printed."""
+        give_up = getattr(bare(self.learner), "give_up", None)
+        return f". {give_up()}" if callable(give_up) else ""
+
     def close(self) -> None:
-        """Free the learner. A generator ends the modes that it is in, so they are put in force."""
+        """Release the learner, with its own modes in force, because a generator ends them."""
         with self._states.calling(self):
             self.learner = None

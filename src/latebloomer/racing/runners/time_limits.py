@@ -1,4 +1,4 @@
-"""Hosts whose calls end in time: an answer, or a failure in its place."""
+"""Hosts with time limits: each call ends with an answer or with a failure."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ OUT_OF_TIME = "it was still running when the race's time and its grace period we
 
 
 class NoAnswer(Exception):
-    """A call has no answer: the kind of failure, and why."""
+    """A call without an answer; its arguments are the kind of failure and the reason."""
 
 
 def took_longer(call: Call, timeout: float | None) -> tuple[str, str]:
-    """Return the kind of failure that a call is that takes longer than `timeout`, and why."""
+    """Return the kind of failure and the reason for a call that takes longer than `timeout`."""
     return events.TIMEOUT, f"{call.words} took longer than timeout={timeout:g} s"
 
 
 class LimitedHost(Host):
-    """A host whose calls end: with an answer, or with a failure when their time is over."""
+    """A host whose calls end with an answer, or with a failure when their time is over."""
 
     def __init__(self, arm: int, timeout: float | None) -> None:
         self.arm, self.lost, self.done = arm, False, 0
@@ -51,7 +51,7 @@ class LimitedHost(Host):
             return PullFailed(self.arm, self.done + 1, kind, why, seconds=took)
 
     def prepare(self, at: Restorable) -> Ready | PullFailed:
-        """Build the learner and bring it to its pulls; each repeated pull has its own time."""
+        """Build and restore the learner; each repeated pull has its own time limit."""
         self.done = at.done
         again = at.done - (at.saved.n if at.saved else 0)
         limit = None if self._timeout is None else self._timeout * (1 + again)
@@ -79,14 +79,14 @@ class LimitedHost(Host):
 
 
 class ThreadHost(LimitedHost):
-    """A host in this process. A call that takes too long is abandoned with its learner."""
+    """A host in this process; a call that takes too long is abandoned together with its learner."""
 
     def __init__(
         self, host: LearnerHost, timeout: float, thread: CallThread, rebuilds: bool
     ) -> None:
         super().__init__(host.arm, timeout)
         self._host, self._thread, self._rebuilds = host, thread, rebuilds
-        host.apart = True  # Ctrl-C does not arrive in the thread, and no call may raise there
+        host.apart = True  # Ctrl-C does not reach the thread, and no call may raise an error there
 
     def hand_over(self, states: SavedStates, pickled: bool, reports: list[Report]) -> HandedOver:
         return self._host.hand_over(states, pickled, reports)
@@ -105,6 +105,9 @@ class ThreadHost(LimitedHost):
 
     def _call(self, limit: float | None, call: Call, *args: Any) -> Any:
         answer = super()._call(limit, call, *args)
+        if self.lost:
+            last_output = self._host.give_up()
+            answer = replace(answer, reason=f"{answer.reason}{last_output}")
         if self.lost and not self._rebuilds:
             text = f"{answer.reason}, and it cannot be tried again: the abandoned call still "
             text += "holds the object. Pass a function that builds the learner"
@@ -112,17 +115,17 @@ class ThreadHost(LimitedHost):
         return answer
 
     def close(self) -> None:
-        """Free the learner; an abandoned call keeps it until it returns."""
+        """Release the learner; an abandoned call holds it until the call returns."""
         if not self.lost:
             self._thread.within(inf, self._host.close)
 
 
 class CallThread:
-    """Makes calls in a second thread and waits for each only so long.
+    """Make calls in a second thread, and wait for each only for a limited time.
 
-    Python cannot end a thread. A call that takes too long is abandoned: it runs in the background
-    until it returns, holding its memory, and its result is discarded. Its thread does not keep the
-    program from ending.
+    Python cannot end a thread. A call that takes too long is abandoned: it continues in the
+    background until it returns, uses its memory until then, and its result is discarded. Its
+    thread does not prevent the program from ending.
     """
 
     def __init__(self) -> None:
@@ -130,18 +133,18 @@ class CallThread:
         self._thread: threading.Thread | None = None
 
     def within(self, seconds: float, call: Callable[[], Any]) -> Any:
-        """Return what a call returns; raise `Empty` if that takes more than `seconds`."""
+        """Return the result of a call; raise `Empty` if the call takes more than `seconds`."""
         if self._thread is None:
             self._jobs = SimpleQueue()
             self._thread = threading.Thread(target=_make_calls, args=(self._jobs,), daemon=True)
             self._thread.start()
         answer: SimpleQueue[Any] = SimpleQueue()
         try:
-            with TURNS.lent_to(self._thread.ident):  # the time runs when it is this call's turn
+            with TURNS.lent_to(self._thread.ident):  # the time starts when the call gets its turn
                 self._jobs.put((call, answer))
                 value, error = answer.get(timeout=min(seconds, threading.TIMEOUT_MAX))
         except Empty:
-            self._jobs.put(None)  # the thread ends when the abandoned call does
+            self._jobs.put(None)  # the thread ends when the abandoned call ends
             self._thread = None
             raise
         if error is not None:
@@ -161,6 +164,6 @@ def _make_calls(jobs: SimpleQueue[Any]) -> None:
         call, answer = job
         try:
             answer.put((call(), None))
-        except BaseException as error:  # for the thread that waits
+        except BaseException as error:  # pass it to the waiting thread
             answer.put((None, error))
         del job, call, answer  # else the learner stays in memory until the next call

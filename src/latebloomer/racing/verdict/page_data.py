@@ -13,6 +13,7 @@ from latebloomer.page.race_page import PageEvent, RacePage, ThinnedCurve, points
 from latebloomer.racing.journal.event_log import resume_call
 from latebloomer.racing.learners.log_files import last_lines
 from latebloomer.racing.runners.runner_names import runner_to_name
+from latebloomer.racing.verdict.learner_about import about
 from latebloomer.racing.verdict.new_rows import new_rows_lines
 from latebloomer.racing.verdict.verdict_text import (
     beyond,
@@ -63,6 +64,7 @@ def page_data(
         output=output_of(verdict),
         warnings=[text for text in verdict.warnings if text not in findings],
         record=(f"{selected}.", f"{verdict.trained}.", stopped(verdict.reason)),
+        about=about(verdict),
         settings=shown_settings(verdict.settings, verdict.policy),
         resume_code=None
         if verdict.journal is None

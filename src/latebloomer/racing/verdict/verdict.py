@@ -17,6 +17,7 @@ from latebloomer._util.text import quoted
 from latebloomer.errors import LearnerError, UnknownName
 from latebloomer.racing.settings import rule_in
 from latebloomer.racing.verdict.hindsight import Hindsight
+from latebloomer.racing.verdict.learner_about import about
 from latebloomer.racing.verdict.new_rows import NewRowsLead
 from latebloomer.racing.verdict.race_history import History
 from latebloomer.racing.verdict.verdict_text import (
@@ -319,6 +320,7 @@ class Verdict:
             "policy": self.policy,
             "warnings": list(self.warnings),
             "journal": self.journal,
+            "about": about(self),
             "rows": self.rows(),
         }
         return json.dumps(finite(self.summary() | more), allow_nan=False)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from latebloomer._util import text as words
 from latebloomer._util.fitted_table import Column, fitted
 from latebloomer._util.text import near, quoted, score_text, scores_apart
+from latebloomer.racing.verdict.learner_about import about_lines
 from latebloomer.racing.verdict.new_rows import new_rows_lines
 from latebloomer.session.arm_views import NUMBERED, LearnerView, ranked, varying_settings
 from latebloomer.session.events import FAILED
@@ -57,8 +58,8 @@ def brief(verdict: Verdict, width: int | None = None) -> str:
         if rival.pick is not None
     ]
     lines += [f"On these curves, {', and '.join(kept)}."] if kept else []
-    lines += _not_shown(verdict, len(verdict.learners) - SHOWN, width)
-    return words.wrapped(words.printable("\n".join(lines)), width)
+    last = _not_shown(verdict, len(verdict.learners) - SHOWN, width)
+    return "\n".join([_fitted(lines, width), *about_lines(verdict), _fitted(last, width)]).rstrip()
 
 
 def details(verdict: Verdict, width: int | None = None) -> str:
@@ -74,7 +75,13 @@ def details(verdict: Verdict, width: int | None = None) -> str:
     lines += new_rows_lines(verdict, every=True)
     lines += [words.stopped(str(rival)) for rival in verdict.hindsight]
     lines += [words.stopped(f"Warning: {warning}") for warning in _warnings(verdict)]
-    return words.wrapped(words.printable("\n".join([*lines, *_journal(verdict)])), width)
+    last = _fitted(_journal(verdict), width)
+    return "\n".join([_fitted(lines, width), *about_lines(verdict), last]).rstrip()
+
+
+def _fitted(lines: Sequence[str], width: int | None) -> str:
+    """Return lines as text that fits into a terminal."""
+    return words.wrapped(words.printable("\n".join(lines)), width)
 
 
 def on_these_rows(verdict: Verdict, certificate: str) -> str:
