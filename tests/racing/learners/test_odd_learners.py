@@ -105,3 +105,32 @@ def test_the_live_table_shows_them_as_they_are():
     shown = console.file.getvalue()
     for name in ("net[relu]", "net[tanh]", "[/bold]", ":smile:", "bell\\x07", "half\\udc80"):
         assert name in shown
+
+
+class Detailed:
+    """Reports one dict that it changes in each pull, also in a pull that fails."""
+
+    def __init__(self, details, fails_at=0):
+        self.n, self.score_details, self.fails_at = 0, details, fails_at
+
+    def pull(self):
+        self.n += 1
+        self.score_details["epoch"] = np.int64(self.n)
+        if self.n >= self.fails_at > 0:
+            raise ValueError("diverged")
+        return self.n / (self.n + 5)
+
+
+def test_details_of_a_score_are_those_of_its_pull_as_the_journal_has_them(path):
+    learners = {"fails": lambda: Detailed({}, fails_at=9), "other": lambda: Detailed({})}
+    verdict = race(learners, 40, journal=path, policy="rr", progress=False)
+    fails = verdict.learners[0]
+    assert fails.details == {"epoch": 8} and type(fails.details["epoch"]) is int
+    assert read_verdict(path).learners[0].details == fails.details
+
+
+def test_details_that_no_journal_takes_fail_the_pull_and_not_the_race(path):
+    learners = {"classes": lambda: Detailed({0: 0.5, 1: 0.7}), "other": lambda: Detailed({})}
+    verdict = race(learners, 20, journal=path, progress=False)
+    assert "score_details has the key 0, but its keys must be text" in verdict.learners[0].left_why
+    assert verdict.name == "other" and read_verdict(path).pulls["other"] == 20

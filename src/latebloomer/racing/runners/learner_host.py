@@ -213,7 +213,7 @@ class LearnerHost(Host):
         for key in details:
             if not isinstance(key, str):
                 said = f"score_details has the key {brief(key)}, but its keys must be text"
-                raise LearnerError(f"{said}: {str(key)!r}" if isinstance(key, int) else said)
+                raise LearnerError(said)
         try:
             kept: dict[str, Any] = decoded(encoded(dict(details), "score_details"))
         except NotPlain as error:
