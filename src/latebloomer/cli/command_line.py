@@ -1,4 +1,4 @@
-"""The app with all its commands, and how each of them ends."""
+"""The command-line app with all commands, and their exit codes."""
 
 import inspect
 import re
@@ -17,7 +17,7 @@ from latebloomer.cli.output import say
 from latebloomer.errors import Interrupted, LatebloomerError
 from latebloomer.version import __version__
 
-ERROR, INTERRUPTED = 2, 130  # exit codes; 130 is the shell's for Ctrl-C
+ERROR, INTERRUPTED = 2, 130  # exit codes; shells use 130 for Ctrl-C
 COMMANDS = (
     r.race,
     r.resume,
@@ -41,7 +41,8 @@ app = typer.Typer(
     name="latebloomer",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    rich_markup_mode=None,  # help is text: `random:FAMILY:K` is not an emoji, [name] not markup
+    # Help is plain text: else `random:FAMILY:K` would show an emoji, and [name] be markup.
+    rich_markup_mode=None,
 )
 
 
@@ -49,14 +50,14 @@ class CommandWithPanels(TyperCommand):
     """A command whose help groups the options by their panels, as plain text."""
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
-        """Return the arguments as they are declared; typer puts more brackets around them."""
+        """Return the arguments as they are declared, without the extra brackets of typer."""
         return [
             "[OPTIONS]",
             *(parameter.metavar for parameter in self.get_params(ctx) if parameter.metavar),
         ]
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Write a section for the arguments, for each panel, and for the other options."""
+        """Write a section for the arguments, one for each panel, and one for the other options."""
         panels: dict[str, list[tuple[str, str]]] = {"Arguments": [], "Options": []}
         for param in self.get_params(ctx):
             record = param.get_help_record(ctx)
@@ -83,13 +84,13 @@ def main(
         typer.Option("--version", callback=show_version, is_eager=True, help="Show the version."),
     ] = False,
 ) -> None:
-    """Run a command; the options here belong to none of them."""
+    """Run a command. The options below belong to `latebloomer` itself."""
 
 
 def with_exit_code(command: Callable[..., None]) -> Callable[..., None]:
-    """Turn errors of this library into one line and code 2, Ctrl-C into code 130.
+    """Turn errors of this library into one line and exit code 2, and Ctrl-C into exit code 130.
 
-    Other errors are bugs and show.
+    Other errors are bugs and show a traceback.
     """
 
     @wraps(command)
@@ -108,10 +109,10 @@ def with_exit_code(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def with_options(text: str, command: Callable[..., None], quoted: Sequence[str] = ()) -> str:
-    """Return a message with the command's options, and commands, in place of Python's.
+    """Return a message with options and commands in place of Python arguments and calls.
 
-    What only Python can do, an alternative such as ", or ... with journal=None", is left out.
-    `quoted` are parts of the text that are the words of others: they stay as they are.
+    An alternative that only Python has, such as ", or ... with journal=None", is left out.
+    `quoted` are parts of the text that this library did not write; they stay unchanged.
 
     >>> with_options("retries=-1 is too small. Call resume('r.db', learners, budget=...).", r.race)
     '--retries -1 is too small. Call `latebloomer resume r.db LEARNERS --budget ...`.'

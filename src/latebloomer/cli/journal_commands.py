@@ -1,4 +1,4 @@
-"""The commands races, show, report, repair and watch: journals, without their learners."""
+"""The commands races, show, report, repair and watch, which need journals but no learners."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
 HEAD = ("race", "state", "written", "learners", "pulls", "size", "checkpoints")
 NUMBERS = ("learners", "pulls", "size", "checkpoints")
-LEFT_OUT = {"pulls": 1, "learners": 2, "written": 3, "size": 4, "checkpoints": 5}  # the last first
+# Columns in the order of omission, the largest number first.
+LEFT_OUT = {"pulls": 1, "learners": 2, "written": 3, "size": 4, "checkpoints": 5}
 
 
 def races(
@@ -34,8 +35,8 @@ def races(
 ) -> None:
     """List the races of a folder, the latest last.
 
-    Each has its state, learners, pulls, size and verdict. Checkpoints of learners that lost are
-    kept, because a race may be extended; --clean removes those of finished races.
+    Each line has the state, learners, pulls, size and verdict of a race. Checkpoints of learners
+    that lost are kept, because a race may be extended; --clean removes them for finished races.
     """
     from rich.filesize import decimal
 
@@ -58,13 +59,14 @@ def races(
 
 
 def _table(races: list[ListedRace]) -> str:
-    """Return the races, one a line; a terminal that is too narrow shows fewer columns."""
+    """Return the races as a table, one per line; a narrow terminal shows fewer columns."""
     *cells, verdicts = zip(*map(_row, races), strict=True)
     columns = [
         Column(head, own, right=head in NUMBERS, left_out=LEFT_OUT.get(head, 0))
         for head, own in zip(HEAD, cells, strict=False)
     ]
-    brief = [shortened(verdict, NAME) for verdict in verdicts]  # or why it cannot be read
+    # The verdict, or why the journal cannot be read.
+    brief = [shortened(verdict, NAME) for verdict in verdicts]
     columns.append(Column("verdict", verdicts, short=("verdict", brief)))
     return "\n".join(fitted(columns, line_width(sys.stdout), whole=columns[0].width))
 
@@ -89,7 +91,7 @@ def _row(race: ListedRace) -> list[str]:
 
 
 def report(journal: o.LatestJournal = None, out: o.ReportFile = None) -> None:
-    """Write the HTML report of a race, finished or not."""
+    """Write the HTML report of a race, whether it has finished or not."""
     from latebloomer.racing.api import read_verdict
     from latebloomer.racing.journal.races_folder import journal_at
 
@@ -115,7 +117,7 @@ def show(
     follow: o.Follow = False,
     json: o.Json = False,
 ) -> None:
-    """Show the standings of a race, also while it runs."""
+    """Show the standings of a race; the race may still be running."""
     from latebloomer.racing.api import read_verdict
     from latebloomer.watch.journal_follower import follow as verdicts
 
@@ -155,8 +157,8 @@ def watch(
 ) -> None:
     """Watch races in a browser while they run.
 
-    Its URL is printed; Ctrl-C ends it. The page is read-only and served on 127.0.0.1 only. Set
-    LATEBLOOMER_WATCH_TOKEN and --port to keep its URL across restarts.
+    The command prints the URL of the page; Ctrl-C ends it. The page is read-only and served on
+    127.0.0.1 only. Set LATEBLOOMER_WATCH_TOKEN and --port to keep the URL across restarts.
     """
     from latebloomer.watch.server import serve
 

@@ -1,4 +1,4 @@
-"""How an option is declared, and how what it is given is checked."""
+"""Declarations of options, and checks of their values."""
 
 import math
 import re
@@ -12,33 +12,33 @@ from latebloomer.errors import MOST, LatebloomerError, SettingError
 
 Number = TypeVar("Number", int, float)
 OWN_POLICY = re.compile(r"(?P<where>.+\.py:[^\W\d]\w*)(?::(?P<settings>.*))?")
-Check = Callable[[Any], Any]  # returns what it is given, or raises `typer.BadParameter`
+Check = Callable[[Any], Any]  # returns the value, or raises `typer.BadParameter`
 
 
 def option(panel: str | None, text: str, check: Check | None = None, name: str = "") -> Any:
-    """Return an option with its help; a flag has a name, so that it has no opposite."""
+    """Return an option with its help text; without `name`, a flag also gets a --no-... form."""
     names = [name] if name else []
     return typer.Option(*names, callback=check, help=text, rich_help_panel=panel)
 
 
 def argument(metavar: str, text: str) -> Any:
-    """Return an argument with its help."""
+    """Return an argument with its help text."""
     return typer.Argument(metavar=metavar, help=text)
 
 
 def count(least: int = 1, most: int = MOST) -> Check:
-    """Return a check for an integer in a range."""
+    """Return a check for an integer from `least` to `most`."""
     needed = f"at least {least}" + ("" if most == MOST else f" and at most {most}")
     return _checked(lambda value: least <= value <= most, needed)
 
 
 def number() -> Check:
-    """Return a check for a finite number, at least 0."""
+    """Return a check for a finite number that is at least 0."""
     return _checked(lambda value: 0 <= value < math.inf, "finite and at least 0")
 
 
 def choice(*words: str) -> Check:
-    """Return a check for one of some words."""
+    """Return a check that a value is one of `words`."""
     return _checked(lambda value: value in words, " or ".join(map(repr, words)))
 
 
@@ -54,7 +54,7 @@ def _checked(holds: Callable[[Any], bool], needed: str) -> Check:
 def policies(files: bool = False) -> Check:
     """Return a check for one policy, or several separated by commas.
 
-    With `files`, a policy may also be a class or an object of a file, `mine.py:Class`.
+    With `files`, a policy may also be a class or an object in a file, such as `mine.py:Class`.
     """
     from latebloomer.policies.registry import default_or_named, split_policies
 
@@ -72,7 +72,7 @@ def policies(files: bool = False) -> Check:
 
 @contextmanager
 def naming(option: str) -> Iterator[None]:
-    """Let errors name the option that caused them."""
+    """Make errors inside the block name the option that caused them."""
     try:
         yield
     except LatebloomerError as error:
@@ -80,7 +80,7 @@ def naming(option: str) -> Iterator[None]:
 
 
 def comma_separated(option: str, words: str, kind: Callable[[str], Number]) -> list[Number]:
-    """Return the numbers of an option.
+    """Return the numbers in the text of an option.
 
     >>> comma_separated("--budget", "100,200", int)
     [100, 200]
@@ -93,7 +93,7 @@ def comma_separated(option: str, words: str, kind: Callable[[str], Number]) -> l
 
 
 def parse_full_steps(text: str | None) -> int | dict[str, int] | None:
-    """Return the steps of a full training: one number, or some by name.
+    """Return the steps of a full training: one number for all learners, or numbers by name.
 
     >>> parse_full_steps("200"), parse_full_steps("net=3600,forest=200")
     (200, {'net': 3600, 'forest': 200})
@@ -111,7 +111,7 @@ def parse_full_steps(text: str | None) -> int | dict[str, int] | None:
 
 
 def parse_score_range(text: str | None) -> tuple[float | None, float | None] | None:
-    """Return the lowest and the highest possible score; None where there is none.
+    """Return the lowest and the highest possible score; None for a missing limit.
 
     >>> parse_score_range("0,1"), parse_score_range("0,"), parse_score_range(",1")
     ((0.0, 1.0), (0.0, None), (None, 1.0))

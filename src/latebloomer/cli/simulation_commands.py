@@ -1,4 +1,4 @@
-"""The commands that train nothing: plans, simulations, comparisons."""
+"""The commands that train no learners: plans, simulations and comparisons."""
 
 import inspect
 import json as jsons
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def policies() -> None:
-    """List all policies, including comparators from related work."""
+    """List all policies, including those from related work for comparison."""
     say(f"{registry.AUTO:<17} Use the recommended policy, {registry.DEFAULT} (the default).")
     for name, cls in registry.REGISTRY.items():
         say(f"{name:<17} {(inspect.getdoc(cls) or '').splitlines()[0]}")
@@ -65,7 +65,8 @@ def plan(
         say(described.to_json())
     else:
         chosen = f", chosen by {registry.AUTO}" * registry.is_auto(policy)
-        words = str(described).replace("\n", f"{chosen}\n", 1)  # of the policy's line
+        # At the end of the line with the policy.
+        words = str(described).replace("\n", f"{chosen}\n", 1)
         if trainings is not None:
             words = plan_in_words(
                 described, registry.label_of(resolved) + chosen, pulls_per_training=at
@@ -75,7 +76,7 @@ def plan(
 
 
 def _race_in(path: Path | None, learners: int | None) -> "ProgramRace":
-    """Return the race of a file, or one of learners that are only counted."""
+    """Return the race in a file, or a race of which only the number of learners is known."""
     from latebloomer.programs.race_file import ProgramRace, read_race_file
 
     if (path is None) == (learners is None):
@@ -105,7 +106,7 @@ def simulate(
 ) -> None:
     """Simulate policies on a problem.
 
-    Errors, regrets and pulls are printed with 95 % intervals.
+    Print errors, regrets and pulls with 95 % intervals.
     """
     from latebloomer.problems import problem as problem_at
     from latebloomer.simulation.simulate import simulate as run
@@ -145,7 +146,7 @@ def simulate(
 
 
 def own_or_named(text: str) -> list[Any]:
-    """Return policies by name, or from files, in the order given."""
+    """Return policies by name or from files, in the order of the text."""
     from latebloomer.cli.learner_source import policy_at
 
     matches = [(name, OWN_POLICY.fullmatch(name)) for name in registry.split_policies(text)]
@@ -197,7 +198,7 @@ def bench(
 
 
 def download(what: o.DataSet, folder: o.DataFolder) -> None:
-    """Fetch public recorded curves, checked by their sha256."""
+    """Fetch public recorded curves and check their sha256."""
     from latebloomer.problems.recorded import LCDB, LCDB_MEGABYTES, download_imdb, download_lcdb
 
     if what not in ("imdb", "lcdb"):
@@ -220,7 +221,7 @@ def guarantees(
 ) -> None:
     """Show what the paper guarantees for a problem.
 
-    A bound that does not apply says why, with the numbers of the condition that fails.
+    For a bound that does not apply, the reason is shown, with the numbers of the failed condition.
     """
     from latebloomer.problems import problem as problem_at
     from latebloomer.theory import guarantees as guarantees_of

@@ -1,4 +1,4 @@
-"""The plan as text, before anything is spent."""
+"""The description of a plan as text, which is shown before pulls are spent."""
 
 import json
 from dataclasses import asdict, dataclass
@@ -8,18 +8,19 @@ from latebloomer.core.ledger import ANY, Plan
 from latebloomer.policies.base import Policy
 from latebloomer.policies.registry import label_of
 
-SHOWN = 12  # longer plans are cut in the middle when printed
-ADVISED_MIN_PULLS = (3, 2)  # what a plan that drops arms after one pull advises, if it can be paid
+SHOWN = 12  # maximum lines of a printed plan; longer plans are cut in the middle
+# Values advised if arms are dropped after one pull and the budget pays for them.
+ADVISED_MIN_PULLS = (3, 2)
 
 
 @dataclass(frozen=True)
 class Phase:
     """One phase of a plan: the remaining arms are trained to the same number of pulls."""
 
-    arms: int | None  # that remain; None if every arm competes for each pull
+    arms: int | None  # remaining arms; None if every arm competes for each pull
     upto: int  # pulls each
     pulls: int  # in total
-    more: int = 0  # arms that get one more pull, because the budget ends within a sweep
+    more: int = 0  # number of arms that get one more pull, because the budget ends within a sweep
 
     def __str__(self) -> str:
         if self.arms is None:
@@ -34,7 +35,7 @@ class Phase:
 
 @dataclass(frozen=True)
 class Description:
-    """What a policy will do with a budget. `print` it.
+    """The description of what a policy will do with a budget; `print` it.
 
     Attributes
     ----------
@@ -49,7 +50,7 @@ class Description:
     phases : tuple[Phase, ...]
         The phases, in order.
     unspent : int
-        Pulls that no phase needs.
+        Number of pulls that no phase needs.
     advised_budget : int
         Recommended minimum budget.
     why : str
@@ -74,7 +75,7 @@ class Description:
 
     @property
     def outlook(self) -> list[str]:
-        """When the first drop is, and a warning if it is after one pull."""
+        """Sentences about the first drop, with a warning if it comes after one pull."""
         if self.first_drop is None:
             return []
         n, dropped, arms = self.first_drop
@@ -139,7 +140,7 @@ def counted(pulls: int) -> str:
 
 
 def first_drop_text(after: str, dropped: int, arms: int) -> str:
-    """Return when the first learners are dropped, and what that means.
+    """Return a sentence about when the first learners are dropped, and what that means.
 
     >>> first_drop_text("5 %", 1, 9)
     'First drop: the lowest-ranked learner at 5 %. An improvement after its drop cannot be seen.'
@@ -152,7 +153,7 @@ def first_drop_text(after: str, dropped: int, arms: int) -> str:
 def describe(
     policy: Policy, arms: int, budget: int, horizon: int | None = None, min_pulls: int = 1
 ) -> Description:
-    """Return the phases of a policy, the learners that remain, pulls each, and what is left over.
+    """Describe the plan of a policy: its phases, arms, pulls per arm and pulls left over.
 
     Parameters
     ----------
@@ -200,7 +201,7 @@ def _first_drop(plan: Plan, arms: int, horizon: int) -> tuple[int, int, int] | N
 
 
 def _advised_min_pulls(policy: Policy, arms: int, budget: int) -> int | None:
-    """Return the largest value that leaves one pull of each arm for the phases after it."""
+    """Return the largest advised `min_pulls` that leaves one pull per arm for later phases."""
     if policy.decides_after_sweeps():
         return None
     return next((n for n in ADVISED_MIN_PULLS if budget >= arms * (n + 1)), None)

@@ -1,14 +1,15 @@
-r"""The plan of a race that pays in seconds: levels follow from prices, and drops may, too.
+r"""The plan of a race with a budget in seconds: levels, and optionally drops, depend on prices.
 
-With :math:`c_i` the price of one pull of learner i and m = K, ..., 2 remaining learners in the
+Let :math:`c_i` be the price of one pull of learner i. While m = K, ..., 2 learners remain, in the
 expected order of drops, each is trained to
 
 .. math:: l_m = \mathrm{clip}\Bigl(\Bigl\lfloor C \Bigl(
           \frac{\sum_{\text{all}} c_i}{\sum_{\text{left}} c_i}\Bigr)^q \Bigr\rfloor, n, H\Bigr),
           \qquad q = 1.5,
 
-pulls, with the largest C that the money left pays for. With equal prices that is the plan of
-`AdaptiveRejects`. Dropping a dear learner lengthens the race more than dropping a cheap one.
+pulls, with the largest C that the remaining money pays for; the money is seconds. With equal
+prices, this is the plan of `AdaptiveRejects`. Dropping an expensive learner raises later levels
+more than dropping a cheap one.
 
 Evidence: `docs/research-log.md`, "Races in seconds".
 """
@@ -17,16 +18,17 @@ from collections.abc import Sequence
 from itertools import pairwise
 from math import inf
 
-POWER = 1.5  # how steeply levels rise as learners are dropped: that of `AdaptiveRejects`
-HALVINGS = 60  # of the interval in which C is searched: to the last digit of a float
+POWER = 1.5  # how steeply levels rise as learners are dropped, as in `AdaptiveRejects`
+HALVINGS = 60  # halvings of the interval in which C is searched: to the precision of a float
 
 
 def drop_order(ratings: Sequence[float], prices: Sequence[float], by_waste: bool) -> list[int]:
-    """Return the places of learners in the order in which they would be dropped; the last is kept.
+    """Return the places of learners in the order of drops; the last one is kept.
 
-    By waste, the first is the one with the largest gap to the leader times its price, and the
-    leader is never dropped; of learners level with it the dearest goes first. Otherwise the order
-    is by rating, the worst first. Of equals the one with the larger place goes first.
+    With `by_waste`, the learner with the largest product of its gap to the leader and its price is
+    dropped first, and the leader is never dropped; of learners with the leader's rating, the most
+    expensive is dropped first. Otherwise, the learner with the worst rating is dropped first. In a
+    tie, the learner with the larger place is dropped first.
 
     >>> drop_order([0.5, 0.9, 0.8, 0.7], [1, 9, 9, 1], by_waste=False)
     [0, 3, 2, 1]
@@ -53,32 +55,32 @@ def priced_levels(
     least: int = 1,
     power: float = POWER,
 ) -> list[int]:
-    """Return the pulls of each learner when the next ones are dropped.
+    """Return the levels: the pulls per learner at which the next learners are dropped.
 
     Parameters
     ----------
     sweeps : Sequence[float]
-        Price of one pull of every learner that races in each phase, in the order of drops.
+        For each phase, the price of one pull of every learner that still races in it.
     total : float
-        Price of one pull of all learners of the race.
+        Price of one pull of every learner of the race.
     now : int
-        Pulls that each learner has had.
+        Number of pulls that each learner has had.
     horizon : float
         Largest number of pulls of a learner.
     money : float
-        What the race may still spend.
+        Amount that the race may still spend, in the unit of the prices.
     least : int
-        Smallest level.
+        Minimum level.
     power : float
-        How steeply levels rise.
+        How steeply levels rise as learners are dropped (the exponent q).
 
     Examples
     --------
-    >>> priced_levels([4, 3, 2], 4, now=0, horizon=20, money=40)  # as with 40 pulls of 4 learners
+    >>> priced_levels([4, 3, 2], 4, now=0, horizon=20, money=40)  # like 40 pulls for 4 learners
     [5, 7, 14]
-    >>> priced_levels([12, 3, 2], 12, 0, 20, money=60)  # the first to be dropped is the dearest
+    >>> priced_levels([12, 3, 2], 12, 0, 20, money=60)  # the most expensive is dropped first
     [1, 11, 20]
-    >>> priced_levels([4, 3, 2], 4, 5, 20, money=60)  # all can be trained to the end
+    >>> priced_levels([4, 3, 2], 4, 5, 20, money=60)  # all can be fully trained
     [20, 20, 20]
     """
     lowest, steep = min(horizon, max(now, least)), [(total / sweep) ** power for sweep in sweeps]
@@ -100,7 +102,7 @@ def priced_levels(
 
 
 def _raised(levels: list[int], sweeps: Sequence[float], horizon: float, spare: float) -> list[int]:
-    """Raise levels by one, the last phase first, while that is paid for, and return them."""
+    """Raise levels by one, the last phase first, while the money pays for it; return them."""
     for phase in range(len(levels) - 1, -1, -1):
         last = phase + 1 == len(levels)
         price = sweeps[phase] - (0.0 if last else sweeps[phase + 1])

@@ -1,6 +1,6 @@
 """All policies of the library: their names, "auto", and their labels in files and figures.
 
-A policy is registered by its entry in `POLICIES`; tests, commands and files find it there.
+A policy is registered by its entry in `POLICIES`, where tests, commands and journals look it up.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 from latebloomer._util.text import number_or_text
 from latebloomer.errors import ContractError, SettingError, unknown
 
-if TYPE_CHECKING:  # names can be listed without NumPy
+if TYPE_CHECKING:  # so that names can be listed without NumPy
     from latebloomer.policies.base import Policy
 
 AUTO = "auto"  # stands for a policy that may depend on K, T and H
 DEFAULT = "foresight"  # the policy that "auto" stands for
-# By name, the file and the class of each policy, in the order of tables and figures. Comparators
-# that only research needs are in `related/`; help texts list the others, `MAIN`.
+# File and class of each policy by its name, in the order of tables and figures. Policies that only
+# serve comparisons in research are in `related/`; help texts list the others, `MAIN`.
 POLICIES = {
     "r-ucbe": "rising_ucbe.RisingUCBE",
     "r-sr": "rising_sr.RisingSR",
@@ -44,14 +44,14 @@ POLICIES = {
     "hybrid": "related.power_thresholds.Hybrid",
 }
 MAIN = tuple(name for name, home in POLICIES.items() if not home.startswith("related."))
-NOT_CAPITALS = {  # as their papers print them
+NOT_CAPITALS = {  # labels as the papers print them
     "prob-1": "Prob-1", "rest-sure": "Rest-Sure", "i-epoch": "i-Epoch", "max-ucb": "MaxUCB",
     "rising-bandits": "Rising Bandits", "hybrid": "Hybrid",
 }  # fmt: skip
 
 
 class Registry(Mapping[str, "type[Policy]"]):
-    """Policies by their names, each loaded when it is first used.
+    """Policy classes by name; each is imported when it is first used.
 
     >>> Registry({"r-sr": "rising_sr.RisingSR"})["r-sr"]
     <class '...RisingSR'>
@@ -74,7 +74,7 @@ class Registry(Mapping[str, "type[Policy]"]):
 
 
 def check_name(listed: str, cls: type[Policy]) -> None:
-    """Raise a `ContractError` unless the class has the name under which it is listed."""
+    """Raise a `ContractError` if the name of a class is not the one under which it is listed."""
     name: Any = getattr(cls, "name", None)
     if name != listed or not re.fullmatch("[a-z0-9-]+", str(name)) or name == AUTO:
         raise ContractError(
@@ -89,16 +89,16 @@ ORDER = {name: place for place, name in enumerate(REGISTRY)}
 
 
 def is_registered(policy: Policy) -> bool:
-    """Return whether a policy is one of the library's, which a name and settings describe."""
+    """Return whether a policy belongs to the library, so that name and settings describe it."""
     name: Any = getattr(policy, "name", None)
     return name in REGISTRY and REGISTRY[name] is type(policy)
 
 
-# --- by name ---
+# --- policies by name ---
 
 
 def make_policy(text: str | Policy) -> Policy:
-    """Return the policy that a name with settings describes; a policy is returned unchanged.
+    """Return the policy for a name with settings; return a policy unchanged.
 
     Parameters
     ----------
@@ -146,7 +146,7 @@ def make_policy(text: str | Policy) -> Policy:
 
 
 def settings_in(cls: type[Policy], text: str) -> dict[str, Any]:
-    """Return the settings of a policy's class that a text has, as in "window=0.5,delta=0.1"."""
+    """Return the settings in a text such as "window=0.5,delta=0.1", for a class of policies."""
     return dict(_setting(cls, part) for part in text.split(",") if part)
 
 
@@ -161,7 +161,7 @@ def _setting(cls: type[Policy], part: str) -> tuple[str, Any]:
 
 
 def _value(text: str) -> Any:
-    """Return a setting's value: None, a number, a tuple of parts between slashes, or the text."""
+    """Return the value of a text: None, a number, a tuple (parts between slashes) or the text."""
     if text.lower() == "none":
         return None
     if "/" in text:
@@ -170,7 +170,7 @@ def _value(text: str) -> Any:
 
 
 def split_policies(text: str) -> list[str]:
-    """Split a list of policies; a part with = but without : is a setting of the policy before it.
+    """Split a list of policies; a part with "=" but without ":" belongs to the policy before it.
 
     Parameters
     ----------
@@ -200,12 +200,12 @@ def split_policies(text: str) -> list[str]:
 
 
 def choose_policy(arms: int, budget: int, horizon: int) -> Policy:
-    """Return the policy that "auto" stands for, given K arms, T pulls and horizon H.
+    """Return the policy that "auto" stands for with K arms, T pulls and horizon H.
 
-    That is Foresight: on recorded curves it equals Adaptive Rejects, which has the lowest mean
-    rank loss of the policies in docs/choose-a-policy.md on five public sets of curves, and on
-    smooth curves it keeps late bloomers that the other drops. How steep its plan
-    is follows from K, T and H. It has no bound on its error; for a bound, use `policy="r-sr"`.
+    It is Foresight. On recorded curves Foresight does as well as Adaptive Rejects, which has the
+    lowest mean rank loss of the policies in docs/choose-a-policy.md on five public sets of curves.
+    On smooth curves it keeps late bloomers that Adaptive Rejects drops. How steeply its levels
+    rise depends on K, T and H. Its error has no bound; for a bound, use `policy="r-sr"`.
 
     Parameters
     ----------
@@ -226,13 +226,13 @@ def choose_policy(arms: int, budget: int, horizon: int) -> Policy:
     >>> choose_policy(arms=8, budget=400, horizon=100)
     Foresight(power=None)
     """
-    policy = make_policy(DEFAULT)  # its plan follows K, T and H
+    policy = make_policy(DEFAULT)  # its plan depends on K, T and H
     policy.check(arms, budget, horizon)
     return policy
 
 
 def policy_for(policy: str | Policy, arms: int, budget: int, horizon: int) -> Policy:
-    """Return a policy as `make_policy` does, or the one that "auto" stands for.
+    """Return a policy like `make_policy`; "auto" is allowed, too.
 
     >>> policy_for("auto", 8, 400, 100), policy_for("adaptive-rejects:power=2", 8, 400, 100)
     (Foresight(power=None), AdaptiveRejects(power=2, shortest=0.0))
@@ -241,12 +241,12 @@ def policy_for(policy: str | Policy, arms: int, budget: int, horizon: int) -> Po
 
 
 def default_or_named(policy: str | Policy) -> Policy:
-    """Return a policy as `make_policy` does, with the default for "auto", without a check."""
+    """Return a policy like `make_policy`, with the default for "auto", without checks."""
     return make_policy(DEFAULT if is_auto(policy) else policy)
 
 
 def is_auto(policy: object) -> bool:
-    """Return whether a policy is given as "auto"."""
+    """Return whether `policy` is the text "auto"."""
     return isinstance(policy, str) and policy == AUTO
 
 
@@ -254,7 +254,7 @@ def is_auto(policy: object) -> bool:
 
 
 def label_of(policy: Policy) -> str:
-    """Return the name of a policy with its non-default settings, as `make_policy` reads it.
+    """Return the name of a policy with its non-default settings, which `make_policy` can read.
 
     >>> from latebloomer.policies.rising_sr import RisingSR
     >>> from latebloomer.policies.rising_ucbe import RisingUCBE
@@ -272,9 +272,9 @@ def label_of(policy: Policy) -> str:
 
 
 def _text(value: Any) -> str:
-    """Return a setting as text: equal numbers give equal text, a tuple has slashes for commas.
+    """Return a setting as text; equal numbers give equal text, and tuples have slashes.
 
-    Numbers in a tuple have four digits.
+    Numbers in a tuple are rounded to four digits.
     """
     if isinstance(value, tuple | list):  # one number per arm: 17 digits of each are hard to read
         return "/".join(
@@ -286,7 +286,7 @@ def _text(value: Any) -> str:
 
 
 def rank(label: str) -> tuple[int, str]:
-    """Return the place of a label: by the paper's order of algorithms, then by settings."""
+    """Return a sort key for labels: the paper's order of algorithms, then the settings."""
     return ORDER.get(label.partition(":")[0], len(ORDER)), label
 
 

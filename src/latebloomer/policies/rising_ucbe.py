@@ -1,4 +1,4 @@
-"""UCB for exploration: R-UCBE [Mussi24, Alg. 1], and UCB-E [Audibert10] for fixed arms."""
+"""UCB for exploration: R-UCBE [Mussi24, Alg. 1], and UCB-E [Audibert10] for constant curves."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -16,52 +16,55 @@ from latebloomer.errors import SettingError, need_in, require
 from latebloomer.policies.base import Policy, check_choice, check_window
 from latebloomer.theory.rising_ucbe_bounds import theory_exploration
 
-BY = ("estimate", "bound", "pulls")  # what `recommend` may be; the kernel knows it by its place
+BY = ("estimate", "bound", "pulls")  # values of `recommend`; kernels use their index
 SQUARES, COUNT, SIGMA, REFRESH = range(4)  # cells of `Ledger.run`
 
 
 class Numbers(NamedTuple):
-    """What `self` is inside the kernels."""
+    """The settings of `RisingUCBE`, which are `self` inside its kernels."""
 
     exploration: float
-    noise: float  # negative: estimate it
+    noise: float  # negative: the noise is estimated
     window: float
-    by: int  # the place of `recommend` in `BY`
+    by: int  # index of `recommend` in `BY`
 
 
 @dataclass(frozen=True)
 class RisingUCBE(Policy):
-    r"""Pull the arm whose extrapolation to the horizon, plus a bonus, is highest.
+    r"""Pull the arm with the highest extrapolation to the horizon plus bonus.
 
     .. math:: B_i(n) = \check\mu_i^H(n) + \sigma\,(H - n + h - 1)\sqrt{a/h^3}, \qquad
               h = \lfloor \varepsilon n \rfloor
 
     [Mussi24, Eq. (ucbebound)], after a warm-up in which every window gets its first reward.
 
-    `exploration` is :math:`a`, or "theory": :math:`a = 10 \log(2TK/\delta)`, for which the error
-    bound :math:`2TK e^{-a/10}` [Eq. (ucb_error_prob_ub)] is `delta` wherever it applies.
-    `noise` is :math:`\sigma`, or None: then it is estimated from second differences pooled over
-    the arms. A rating uses the estimate at that moment, and all ratings are renewed when the
-    number of pulls has doubled.
+    `exploration` is :math:`a`, or "theory" for :math:`a = 10 \log(2TK/\delta)`. With this a, the
+    error bound :math:`2TK e^{-a/10}` [Eq. (ucb_error_prob_ub)] equals `delta` wherever it applies.
+    `noise` is :math:`\sigma`. If it is None, it is estimated from second differences of rewards,
+    pooled over the arms. A rating uses the estimate at the time of the pull, and all ratings are
+    updated whenever the number of pulls has doubled.
 
-    `recommend` departs from the paper by default, and the bound above is proved for the paper's
-    choice only. Algorithm 1 recommends argmax B ("bound"), but
-    a UCB rule equalizes its indices, so that is close to a random draw: on setting A with sigma
-    .01, T = 3200 and the authors' a it errs in 44 % of runs, against none of 5000 with argmax
-    of the estimate ("estimate"), which the published figures and the authors' code use too.
+    The default of `recommend` differs from the paper, and the bound above is proved only for the
+    paper's choice. Algorithm 1 recommends argmax B ("bound"). But a UCB rule makes its indices
+    equal, so this recommendation is close to a random draw: on setting A with sigma .01, T = 3200
+    and the authors' a, it is wrong in 44 % of runs. The argmax of the estimate ("estimate") is
+    wrong in none of 5000 runs; the published figures and the authors' code also use it.
 
     Parameters
     ----------
     exploration : float | str
-        The number a, or "theory".
+        The number a, at least 0, or "theory".
     noise : float | None
-        Standard deviation of the noise. Default: estimated.
+        Standard deviation of the noise, at least 0. Default: it is estimated.
     window : float
-        Share of its pulls, the latest ones, whose mean is extrapolated; twice that is used.
+        Share of an arm's pulls, the latest ones, whose mean reward is extrapolated. The slope uses
+        twice as many pulls.
     recommend : str
-        Rule for the final arm: highest "estimate", highest "bound" or most "pulls".
+        Rule that selects the final arm: the highest "estimate", the highest "bound" or the most
+        "pulls".
     delta : float
-        With exploration="theory": error probability that the bound allows.
+        Error probability that the bound allows, above 0 and below 1; only for
+        exploration="theory".
 
     Examples
     --------
@@ -147,7 +150,7 @@ class RisingUCBE(Policy):
 
 @kernel
 def upper_bound(self: Numbers, ledger: Ledger, i: int, noise: float, horizon: int) -> float:
-    """Return B_i with this noise; the plain mean while the window is empty (warm-up only)."""
+    """Return B_i with this noise; in the warm-up, while the window is empty, the plain mean."""
     n = ledger.n[i]
     h = window_length(self.window, n)
     if h < 1:
@@ -158,7 +161,7 @@ def upper_bound(self: Numbers, ledger: Ledger, i: int, noise: float, horizon: in
 
 @kernel
 def watch_noise(ledger: Ledger, i: int) -> float:
-    """Return the noise level after arm i's latest reward; renew all bounds at each doubling."""
+    """Return the noise level after arm i's latest reward; update all bounds at each doubling."""
     cells, pulls = ledger.run, ledger.cursor[PULLS]
     if ledger.n[i] >= 3 and ledger.repeats_scores[i] == 0:
         bend = newest_bend(ledger, i)
@@ -172,27 +175,27 @@ def watch_noise(ledger: Ledger, i: int) -> float:
 
 
 class UCBENumbers(NamedTuple):
-    """What `self` is inside the kernels of `UCBE`."""
+    """The settings of `UCBE`, which are `self` inside its kernels."""
 
     exploration: float
 
 
 @dataclass(frozen=True)
 class UCBE(Policy):
-    r"""Pull the arm with the largest mean plus bonus; recommend the largest *mean*.
+    r"""Pull the arm with the largest mean plus bonus; recommend the arm with the largest *mean*.
 
     .. math:: B_i = \bar X_i + \sqrt{a / n_i}, \qquad a = \frac{25 (T-K)}{36 H_1}, \qquad
               H_1 = \sum_{i \ne i^*} \Delta_i^{-2}
 
-    The prescribed :math:`a` needs the gaps (at the horizon), so give either `exploration`, a
-    number, or `gaps`, one per arm with 0 for the best.
+    The formula for :math:`a` needs the gaps at the horizon. So give either `exploration`, which is
+    a number, or `gaps`, one per arm with 0 for the best arm.
 
     Parameters
     ----------
     exploration : float | None
-        The number a. Give either this or `gaps`.
+        The number a, at least 0. Give either this or `gaps`.
     gaps : tuple[float, ...] | None
-        Gaps of the arms at the horizon, 0 for the best: a is then as prescribed.
+        Gaps of the arms at the horizon, 0 for the best arm; a is then computed by the formula.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""ASHA and Hyperband as tuners ship them, for comparison: arms are stopped at rungs."""
+"""ASHA and Hyperband as in common tuners, for comparison: arms are stopped at rungs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,33 +15,34 @@ from latebloomer.policies.base import Policy, last_that, open_arms
 
 STATE = 0  # cell of `Ledger.arm` of ASHA:
 RUNNING, STOPPED = 0.0, 1.0
-RUNG = 0  # cell of `Ledger.arm` of Hyperband: the rung that an arm has reached or is trained to
+RUNG = 0  # cell of `Ledger.arm` for Hyperband: the rung to which an arm is or was trained last
 
 
 @dataclass(frozen=True)
 class ASHA(Policy):
-    r"""Train one arm after the other; stop each at the first rung where it is not among the best.
+    r"""Train arms one after the other; stop each at the first rung where it is not among the best.
 
-    The comparator in common use: asynchronous Successive Halving (Li et al., MLSys 2020) in its
-    stopping form, on one worker, arms arriving in index order (a simulation draws an order for
-    each run). Rungs are at g, g eta, g eta^2, ... pulls below the horizon (g = `grace`). An arm
-    continues past a rung if, of the s arms that have reached it so far including this one, fewer
-    than :math:`\max(1, \lfloor s/\eta \rfloor)` did better there (the synchronous form is
-    [Jamieson16]). A stopped arm is never considered again. The recommendation is the best latest
-    value. The defaults are Ray Tune's and Optuna's.
+    This is the usual policy to compare with: asynchronous Successive Halving (Li et al., MLSys
+    2020) in its stopping form, with one worker by default. Arms start in the order of their
+    indices; simulations draw a random order for each run. Rungs are at g, g eta, g eta^2, ...
+    pulls below the horizon (g = `grace`). Let s be the number of arms that have reached a rung so
+    far, including the current arm. The arm continues past the rung if fewer than :math:`\max(1,
+    \lfloor s/\eta \rfloor)` of them were better there (the synchronous form is [Jamieson16]). A
+    stopped arm never continues. The arm with the best latest value is recommended. The defaults
+    are those of Ray Tune and Optuna.
 
     ASHA is not made for a fixed budget: the first arm is always trained to the horizon, a small
-    budget ends before all arms were tried, and a large one is not used up. Several pulls at the
-    same time (`Session.ask_phase`) are several workers.
+    budget ends before all arms have started, and a large budget is not used up. Pulls that are
+    requested at the same time (`Session.ask_phase`) are like several workers.
 
     Parameters
     ----------
     eta : int
-        At a rung, one in eta arms continues.
+        One in eta arms continues past a rung; an integer >= 2.
     grace : int
-        Pulls before the first rung.
+        Number of pulls at the first rung, at least 1.
     workers : int
-        Arms in training at the same time, pulled in turn.
+        Number of arms in training at the same time, at least 1; they are pulled in turn.
 
     Examples
     --------
@@ -91,7 +92,7 @@ class ASHA(Policy):
     def pick_batch(
         self, settings: Any, ledger: Ledger, held: list[int], count: int, game: Any
     ) -> list[int]:
-        """Return the arms in training first, then arms for the workers that are free."""
+        """Return the arms in training, then arms for free workers."""
         trainable = [
             i for i in open_arms(ledger, held, game.horizon) if ledger.arm[i][STATE] == RUNNING
         ]
@@ -114,7 +115,7 @@ def is_rung(n: int, grace: int, eta: int) -> bool:
 
 @kernel
 def beaten(ledger: Ledger, i: int, n: int, eta: int) -> bool:
-    """Return whether too many of the arms that have had n pulls were better at that pull."""
+    """Return whether too many arms were better than arm i at pull n, so that it is stopped."""
     seen, better = 0, 0
     for j in range(len(ledger.n)):
         if ledger.n[j] >= n:
@@ -126,48 +127,48 @@ def beaten(ledger: Ledger, i: int, n: int, eta: int) -> bool:
 
 @kernel
 def is_cut(better: int, seen: int, eta: int) -> bool:
-    """Return whether one of `seen` arms, with `better` arms ahead, is not among one in eta."""
+    """Return whether an arm with `better` arms ahead is not among the best of `seen` arms."""
     return better >= max(1, seen // eta)
 
 
 class Numbers(NamedTuple):
-    """What `self` is inside the kernels; brackets are blocks of arms."""
+    """The settings, which are `self` inside the kernels; a bracket is a block of arms."""
 
     bracket: Ints  # by arm
     upto: Ints  # pulls at rung k of bracket b, in cell b * width + k
-    keep: Ints  # arms of bracket b that play rung k
-    width: int  # rungs of the longest bracket
+    keep: Ints  # number of arms of bracket b at rung k
+    width: int  # number of rungs of the longest bracket
 
 
 class Bracket(NamedTuple):
-    """Successive Halving over some arms: `keep[k]` of them are trained to `upto[k]` pulls."""
+    """Successive Halving of some arms: `keep[k]` arms are trained to `upto[k]` pulls each."""
 
     upto: tuple[int, ...]
     keep: tuple[int, ...]
 
     @property
     def cost(self) -> int:
-        """Number of pulls."""
+        """Cost of the bracket, in pulls."""
         each = np.diff(self.upto, prepend=0).tolist()
         return sum(k * n for k, n in zip(self.keep, each, strict=True))
 
 
 @dataclass(frozen=True)
 class Hyperband(Policy):
-    r"""Run several Successive Halvings side by side, from early to late drops.
+    r"""Run several Successive Halvings next to each other, from early to late drops.
 
-    The comparator in common use (Li et al., JMLR 2018; eta = 3), fitted to a fixed set of arms
-    and a fixed budget. Bracket s = S, ..., 0 begins at :math:`R \eta^{-s}` pulls and keeps one in
-    eta at each rung up to R, :math:`S = \lfloor \log_\eta \min(H, T) \rfloor`. The original draws
-    :math:`\lceil (S+1) \eta^s / (s+1) \rceil` new configurations for it; here the K arms are dealt
-    out in these proportions, in index order, each to one bracket, as Ray Tune and Optuna do. R is
-    the largest value up to H that the budget pays for; the rest is not spent. The recommendation
-    is the best latest value.
+    This is the usual policy to compare with (Li et al., JMLR 2018; eta = 3), adapted to a fixed
+    set of arms and a fixed budget. Bracket s = S, ..., 0 begins at :math:`R \eta^{-s}` pulls and
+    keeps one in eta arms at each rung up to R, where :math:`S = \lfloor \log_\eta \min(H, T)
+    \rfloor`. The original draws :math:`\lceil (S+1) \eta^s / (s+1) \rceil` new configurations for
+    bracket s. Here the K arms are divided among the brackets in these proportions, in the order of
+    their indices, as in Ray Tune and Optuna. R is the largest value up to H that the budget pays
+    for; the rest of the budget is not spent. The arm with the best latest value is recommended.
 
     Parameters
     ----------
     eta : int
-        At a rung, one in eta arms continues.
+        One in eta arms continues past a rung; an integer >= 2.
 
     Examples
     --------
@@ -228,7 +229,7 @@ class Hyperband(Policy):
     def pick_batch(
         self, settings: Any, ledger: Ledger, held: list[int], count: int, game: Any
     ) -> list[int]:
-        """Return other arms that have not reached their rung."""
+        """Return further arms that have not reached their rung."""
         others = [i for i in open_arms(ledger, held, game.horizon) if lacking(settings, ledger, i)]
         return [*held, *others[: count - len(held)]]
 
@@ -264,13 +265,13 @@ def ladder(sizes: list[int], R: int, eta: int) -> list[Bracket]:
 
 @kernel
 def lacking(self: Numbers, ledger: Ledger, i: int) -> bool:
-    """Return whether arm i has not had the pulls of its rung."""
+    """Return whether arm i has fewer pulls than its rung requires."""
     return ledger.n[i] < self.upto[self.bracket[i] * self.width + int(ledger.arm[i][RUNG])]
 
 
 @kernel
 def first_lacking(self: Numbers, ledger: Ledger) -> int:
-    """Return the first arm that has not had the pulls of its rung, or OVER."""
+    """Return the first arm with fewer pulls than its rung requires, or OVER."""
     for place in range(ledger.cursor[RACERS]):
         if lacking(self, ledger, ledger.racing[place]):
             return ledger.racing[place]
@@ -293,7 +294,7 @@ def promote_all(self: Numbers, ledger: Ledger) -> bool:
 
 @kernel
 def highest_rung(self: Numbers, ledger: Ledger, b: int) -> int:
-    """Return the highest rung that an arm of bracket b has."""
+    """Return the highest rung of any arm of bracket b."""
     rung = 0
     for i in range(len(ledger.n)):
         if self.bracket[i] == b:
@@ -303,7 +304,7 @@ def highest_rung(self: Numbers, ledger: Ledger, b: int) -> int:
 
 @kernel
 def promote_best(self: Numbers, ledger: Ledger, b: int, rung: int) -> bool:
-    """Promote the best racing arm at this rung of bracket b; the lowest index among equals."""
+    """Promote the best racing arm at a rung of bracket b; the lowest index wins ties."""
     best = OVER
     for place in range(ledger.cursor[RACERS]):
         i = ledger.racing[place]

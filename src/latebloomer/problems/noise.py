@@ -1,9 +1,9 @@
-"""What a pull shows besides its mean: kinds of noise, and the kernel that draws rewards.
+"""Kinds of noise, and the kernel that draws the rewards of pulls.
 
-A reward is a pure function of (seed, run, arm, pull), where pull 0 is an arm's first: whatever
-the policy does, the n-th reward of an arm in a run is the same. The kinds of this file are an
-integer code, a scale and a shape, so that one compiled text draws all of them. Other noise has its
-own kernel.
+A reward is a pure function of (seed, run, arm, pull), where pull 0 is the first pull of an arm. So
+the n-th reward of an arm in a run is the same, whatever the policy does. Each kind of noise in
+this file is described by an integer code, a scale and a shape, so that one compiled function draws
+all of them. Other noise has its own kernel.
 """
 
 import dataclasses
@@ -22,12 +22,12 @@ from latebloomer.errors import ContractError, CurveError, SettingError, require
 from latebloomer.problems.curves import Floats
 
 GAUSSIAN, BERNOULLI, UNIFORM, STUDENT_T, NOISELESS, OWN = range(6)  # OWN has its own kernel
-Scale: TypeAlias = float | tuple[float, ...]  # one for all arms, or one for each
+Scale: TypeAlias = float | tuple[float, ...]  # one number for all arms, or one per arm
 
 
 @kernel
 def student_t(df: float, seed: int, run: int, arm: int, pull: int) -> float:
-    r"""Return Student's t by Bailey's exact transformation of two uniforms [Bailey94].
+    r"""Return a Student's t variate by Bailey's exact transformation of two uniforms [Bailey94].
 
     .. math:: \sqrt{\nu (U^{-2/\nu} - 1)} \, \cos 2 \pi V
     """
@@ -38,7 +38,7 @@ def student_t(df: float, seed: int, run: int, arm: int, pull: int) -> float:
 
 @kernel
 def variate(kind: int, shape: float, seed: int, run: int, arm: int, pull: int) -> float:
-    """Return the random part of a reward, which depends neither on the mean nor on the scale.
+    """Return the random part of a reward, which does not depend on the mean or the scale.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def variate(kind: int, shape: float, seed: int, run: int, arm: int, pull: int) -
 def variates(out: Any, kind: int, shape: float, seed: int, run: int, arm: int, start: int) -> None:
     """Fill `out` with the variates of the pulls `start`, `start` + 1, ...; `start` is even.
 
-    Faster than one by one where the noise is Gaussian.
+    If the noise is Gaussian, this is faster than drawing the variates one by one.
 
     Parameters
     ----------
@@ -135,7 +135,7 @@ def reward(kind: int, scale: float, mean: float, value: float) -> float:
 def draw(
     kind: int, scale: float, shape: float, mean: float, seed: int, run: int, arm: int, pull: int
 ) -> float:
-    """Return the reward of one pull (0 is the first) of an arm whose mean there is `mean`.
+    """Return the reward of an arm's pull `pull` (0 is the first), whose mean is `mean`.
 
     Parameters
     ----------
@@ -170,10 +170,10 @@ def draw(
 
 
 class Noise(ABC):
-    """What a pull shows besides its mean. A subclass defines `reward`; the rest has defaults.
+    """The random part of rewards. A subclass defines `reward`; the rest has defaults.
 
-    A subclass is a frozen dataclass. Its `reward` runs unchanged in plain Python, compiled and on
-    the GPU, as a policy's kernels do.
+    A subclass is a frozen dataclass. Like the kernels of a policy, its `reward` runs unchanged in
+    plain Python, compiled and on the GPU.
     """
 
     Numbers: ClassVar[Any] = NumbersOf()
@@ -198,13 +198,13 @@ class Noise(ABC):
     def reward(self, mean: float, seed: int, run: int, arm: int, pull: int) -> float:
         """Return the reward of an arm's pull `pull` (0 is the first), whose mean is `mean`.
 
-        `self` is the named tuple that `numbers` returns. Random numbers are those of
+        `self` is the named tuple that `numbers` returns. Take random numbers from
         `latebloomer.core.random`: `uniform(seed, run, arm, pull)` or `normal(...)`.
         """
         raise NotImplementedError
 
     def numbers(self, arms: int) -> Any:
-        """Return what `self` is inside `reward`: by default the numeric fields."""
+        """Return the named tuple that is `self` inside `reward`. Default: the numeric fields."""
         return numbers_of(self)
 
     def level(self, arms: int) -> float | None:
@@ -216,7 +216,7 @@ class Noise(ABC):
 
 
 class KindNumbers(NamedTuple):
-    """What `self` is inside `reward` of the kinds of noise in this file."""
+    """The numbers of a kind of noise in this file, which are `self` inside its `reward`."""
 
     kind: int
     scales: Floats
@@ -224,7 +224,7 @@ class KindNumbers(NamedTuple):
 
 
 class KnownNoise(Noise):
-    """A kind of noise of this file: `kind`, `shape` and `scales(arms)` are what `draw` takes."""
+    """A kind of noise in this file; `draw` uses its `kind`, `shape` and `scales(arms)`."""
 
     kind: ClassVar[int]
 
@@ -246,7 +246,7 @@ class KnownNoise(Noise):
 
 
 class SizedNoise(KnownNoise):
-    """Noise whose size is a setting: one number for all arms, or one for each."""
+    """Noise whose size is a setting: one number for all arms, or one per arm."""
 
     @property
     @abstractmethod
@@ -276,12 +276,12 @@ class SizedNoise(KnownNoise):
 
 @dataclass(frozen=True)
 class Gaussian(SizedNoise):
-    """Gaussian rewards with one standard deviation, or one for each arm.
+    """Gaussian noise, with one standard deviation for all arms or one per arm.
 
     Parameters
     ----------
     sd : Scale
-        One number, or one for each arm.
+        Standard deviation: one number for all arms, or one per arm.
 
     Examples
     --------
@@ -299,7 +299,7 @@ class Gaussian(SizedNoise):
 
 @dataclass(frozen=True)
 class Bernoulli(KnownNoise):
-    """Rewards 0 and 1; means outside [0, 1] are an error."""
+    """Rewards that are 0 or 1; means must be in [0, 1]."""
 
     kind: ClassVar[int] = BERNOULLI
 
@@ -319,12 +319,13 @@ class Bernoulli(KnownNoise):
 
 @dataclass(frozen=True)
 class Uniform(SizedNoise):
-    """Rewards uniform within `half_width` of the mean: the standard deviation is 1/sqrt(3) of it.
+    """Rewards that are uniform within `half_width` of the mean.
 
     Parameters
     ----------
     half_width : Scale
-        One number, or one for each arm.
+        Largest distance to the mean: one number for all arms, or one per arm. The standard
+        deviation is 1/sqrt(3) of it.
     """
 
     half_width: Scale
@@ -337,16 +338,17 @@ class Uniform(SizedNoise):
 
 @dataclass(frozen=True)
 class StudentT(SizedNoise):
-    """Heavy tails: `scale` times Student's t with `df` degrees of freedom.
+    """Noise with heavy tails: `scale` times Student's t with `df` degrees of freedom.
 
-    The variance is scale^2 df / (df - 2) where df > 2, else infinite; no sigma is finite.
+    The variance is scale^2 df / (df - 2) if df > 2, and infinite otherwise. The noise is not
+    sub-Gaussian: it has no finite sigma.
 
     Parameters
     ----------
     df : float
-        Degrees of freedom.
+        Degrees of freedom, above 1.
     scale : Scale
-        One number, or one for each arm.
+        Factor of the variate: one number for all arms, or one per arm.
     """
 
     df: float
@@ -371,7 +373,7 @@ class StudentT(SizedNoise):
 
 @dataclass(frozen=True)
 class Noiseless(KnownNoise):
-    """Every pull shows its mean."""
+    """No noise: every reward is the mean of its pull."""
 
     kind: ClassVar[int] = NOISELESS
 
@@ -383,7 +385,7 @@ class Noiseless(KnownNoise):
 
 
 def as_noise(noise: Any) -> Noise:
-    """Return noise unchanged, a number (or one per arm) as Gaussian, None as no noise.
+    """Return a noise unchanged, a number (or one per arm) as Gaussian noise, None as no noise.
 
     >>> as_noise(0.01), as_noise(None)
     (Gaussian(sd=0.01), Noiseless())
@@ -399,7 +401,7 @@ def as_noise(noise: Any) -> Noise:
 
 
 def need_reward(noise: Noise, arms: int) -> None:
-    """Raise a `SettingError` unless rewards of a noise can be drawn on every target."""
+    """Raise a `SettingError` unless rewards of a noise can be drawn in all simulators."""
     name = type(noise).__name__
     if not dataclasses.is_dataclass(noise):
         raise SettingError(

@@ -1,4 +1,4 @@
-"""A problem: arms whose curves are known, and the noise of their rewards."""
+"""A problem: arms with known curves, and the noise of their rewards."""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -17,28 +17,29 @@ from latebloomer.theory import complexity
 
 AnyCurve: TypeAlias = Callable[[npt.ArrayLike], npt.ArrayLike]
 
-MOST_MEANS = 10**11  # that are looked through: an hour or two
-CURVE_BYTES = 800  # of a curve and its name
-# Means that are computed at a time where a table is only looked through, and pulls at which a
-# curve is evaluated at a time: what it makes on the way is used again while it is in the cache.
-# With 2^17 a mean takes twice as long.
+MOST_MEANS = 10**11  # maximum number of means that are computed: an hour or two
+CURVE_BYTES = 800  # bytes per curve, with its name
+# Number of means that are computed at a time when a table is only read once, and number of pulls
+# at which a curve is evaluated at a time. Intermediate results of this size stay in the cache;
+# with 2^17, a mean takes twice as long.
 BLOCK = 2**13
 
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Arms that rise as they are pulled, known exactly: what a policy is tested on.
+    """Arms whose mean rewards are known exactly, on which policies are simulated.
 
-    `curves` is a table, ``curves[i, n - 1]`` the mean of arm i's n-th pull, or one function of n
-    for each arm (those of `latebloomer.problems.curves`, or any that takes an array of n and
-    returns the means, or one number for all).
+    `curves` is a table in which ``curves[i, n - 1]`` is the mean of arm i's n-th pull, or one
+    function of n per arm. The functions are those of `latebloomer.problems.curves`, or any
+    function of an array of n that returns an array of means, or one number for all n.
 
     Parameters
     ----------
     curves : Any
-        A table, or one function of n for each arm; stored as a read-only array or a tuple.
+        A table, or one function of n per arm. It is stored as a read-only array or a tuple.
     noise : Any
-        Stored as a `Noise`; a number is Gaussian noise, None is none.
+        A `Noise`, a number for the standard deviation of Gaussian noise, or None for no noise. It
+        is stored as a `Noise`.
     names : Sequence[str]
         Names of the arms, all different. Default: arm 0, arm 1, ....
     label : str
@@ -47,7 +48,7 @@ class Problem:
     Raises
     ------
     CurveError
-        Curves that are empty, not finite, or impossible with this noise.
+        The curves are empty, not finite, or impossible with this noise.
 
     Examples
     --------
@@ -86,7 +87,7 @@ class Problem:
 
     @property
     def length(self) -> int | None:
-        """Last pull that the curves cover, the same for each arm; None if they never end."""
+        """Number of pulls that the curves of all arms cover; None if they never end."""
         return self.curves.shape[1] if isinstance(self.curves, np.ndarray) else None
 
     def means(self, budget: int) -> Floats:
@@ -98,7 +99,7 @@ class Problem:
         return means if self.length is None else means.copy()
 
     def mean_rows(self, budget: int) -> Iterator[Floats]:
-        """Yield the same table in blocks: some whole rows, or a part of one row."""
+        """Yield the table of `means` in blocks: some complete rows, or a part of one row."""
         self.need_means("budget", budget)
         each = max(1, BLOCK // int(budget))
         for arm in range(0, self.arms, each):
@@ -107,20 +108,20 @@ class Problem:
                 yield self._means_of(range(arm, min(arm + each, self.arms)), first, last)
 
     def rows(self, budget: int) -> Iterator[Floats]:
-        """Yield the same table arm by arm."""
+        """Yield the rows of the table of `means`, arm by arm."""
         for arm in range(self.arms):
             yield self._means_of(range(arm, arm + 1), 1, int(budget))[0]
 
     def best(self, horizon: int) -> int:
-        """Return the arm with the largest mean at pull `horizon`; the lowest among equals."""
+        """Return the arm with the largest mean at pull `horizon`; the lowest index wins ties."""
         return complexity.best_arm(self._mean_at(horizon), 1, complexity.TIE)
 
     def gaps(self, horizon: int) -> Floats:
-        r"""Return how far each arm is behind: :math:`\Delta_i(H) = \max_j \mu_j(H) - \mu_i(H)`."""
+        r"""Return the gap of each arm: :math:`\Delta_i(H) = \max_j \mu_j(H) - \mu_i(H)`."""
         return complexity.gaps(self._mean_at(horizon), 1)
 
     def changes(self, budget: int) -> tuple[tuple[int, int], ...]:
-        """Return the (horizon, arm) up to `budget` from which another arm is the best."""
+        """Return pairs (horizon, arm): from this horizon on, this arm is the best one."""
         self.need_means("budget", budget)
         leads: list[tuple[int, int]] = []
         for first in range(1, int(budget) + 1, BLOCK):
@@ -131,11 +132,11 @@ class Problem:
         return tuple(leads)
 
     def _best_arms(self, first: int, last: int) -> npt.NDArray[np.int64]:
-        """Return `best` of the horizons `first` to `last`.
+        """Return the best arm at each of the horizons `first` to `last`.
 
-        Arm by arm, so that many arms take little memory and each is evaluated at many pulls at
-        once. Those that come near the highest mean so far are looked at once more, when that of
-        all is known.
+        Arms are evaluated one by one, each at many pulls at the same time, so that many arms need
+        little memory. Arms near the highest mean so far are evaluated again when the highest mean
+        of all arms is known.
         """
         size = last - first + 1
         highest, near = np.full(size, -np.inf), []
@@ -145,16 +146,16 @@ class Problem:
                 near.append(arm)
                 np.maximum(highest, means, out=highest)
         best = np.zeros(size, np.int64)
-        for arm in reversed(near):  # the lowest among equals is entered last
+        for arm in reversed(near):  # reversed, so that the lowest index wins ties
             means = self._means_of(range(arm, arm + 1), first, last)[0]
             best[means >= highest - complexity.TIE] = arm
         return best
 
     def check(self, budget: int, c: float = 1.0, beta: float = 1.5) -> "AssumptionReport":
-        """Return what holds of the problem at this budget; print it.
+        """Return which of the paper's assumptions hold for the problem at a budget; `print` it.
 
-        For Assumption 2 it gives the largest beta that goes with `c` and the smallest c that goes
-        with `beta`.
+        For Assumption 2 it has the largest beta that is possible with `c`, and the smallest c that
+        is possible with `beta`.
         """
         means, changes = self.means(budget), self.changes(budget)
         falls, bends_up = complexity.violations(means, complexity.TIE)
@@ -174,7 +175,7 @@ class Problem:
         )
 
     def draw(self, arm: int, pull: int, seed: int = 0, run: int = 0) -> float:
-        """Return the reward of an arm's pull `pull` (1 is the first); always the same one."""
+        """Return the reward of an arm's pull `pull` (1 is the first); it never changes."""
         self.need_pulls("pull", pull)
         if not 0 <= arm < self.arms:
             raise ArmError(f"no arm {arm}: there are {self.arms}, from 0 to {self.arms - 1}")
@@ -196,12 +197,12 @@ class Problem:
         return ax
 
     def _mean_at(self, horizon: int) -> Floats:
-        """Return the table (arms, 1) of the means at one horizon."""
+        """Return the table (arms, 1) of the means at pull `horizon`."""
         self.need_pulls("horizon", horizon)
         return self._means_of(range(self.arms), int(horizon), int(horizon))
 
     def _means_of(self, arms: range, first: int, last: int) -> Floats:
-        """Return the means of some arms at the pulls `first` to `last`; of a table, a view."""
+        """Return the means of some arms at pulls `first` to `last`; for a table, it is a view."""
         if self.length is not None:
             return self.curves[arms.start : arms.stop, first - 1 : last]
         means = np.empty((len(arms), last - first + 1))
@@ -214,7 +215,7 @@ class Problem:
         return means
 
     def need_pulls(self, name: str, value: int) -> None:
-        """Raise unless `value` is a number of pulls that the curves cover."""
+        """Raise an error unless `value` is a number of pulls that the curves cover."""
         need_whole(name, value, 1, "it counts pulls")
         if self.length is not None and value > self.length:
             raise CurveError(
@@ -223,7 +224,7 @@ class Problem:
             )
 
     def need_means(self, name: str, value: int) -> None:
-        """Raise unless all means up to pull `value` can be looked through."""
+        """Raise an error if computing all means up to pull `value` would take too long."""
         self.need_pulls(name, value)
         most = MOST_MEANS // self.arms
         require(
@@ -236,7 +237,7 @@ class Problem:
 
 
 def need_room_for(arms: int) -> None:
-    """Raise a `ChunkError` if that many curves do not fit into memory."""
+    """Raise a `ChunkError` if the curves of `arms` arms do not fit into memory."""
     need_memory(CURVE_BYTES * arms, f"a problem of {arms} arms", "give fewer arms")
 
 
@@ -250,7 +251,7 @@ def _evaluate(name: str, curve: AnyCurve, pulls: npt.NDArray[np.int64]) -> Float
 
 
 def _count(curves: Any) -> int:
-    """Return how many arms there are, at least 2."""
+    """Return the number of arms, which must be at least 2."""
     if not hasattr(curves, "__len__"):
         raise CurveError(f"curves={curves!r}, but they must be a table, or one function per arm")
     if len(curves) < 2:
@@ -294,7 +295,7 @@ def _row(name: str, curve: Any) -> Floats:
     return row
 
 
-# --- what holds of a problem ---
+# --- the paper's assumptions ---
 
 
 @dataclass(frozen=True)
@@ -308,25 +309,25 @@ class AssumptionReport:
     names : tuple[str, ...]
         Names of the arms, in order.
     budget : int
-        T, the total number of pulls.
+        Total number of pulls, T.
     falls : tuple[int | None, ...]
-        For each arm, the first n with mu(n + 1) < mu(n).
+        For each arm, the first n with mu(n + 1) < mu(n); None if the curve never falls.
     bends_up : tuple[int | None, ...]
-        For each arm, the first n at which the next increment is larger.
+        For each arm, the first n at which the next increment is larger; None if there is none.
     c : float
-        Constant for `largest_beta`.
+        Constant c for which `largest_beta` is computed.
     largest_beta : float | None
         Largest beta with this c; None if the first increment exceeds c.
     beta : float
-        Exponent for `smallest_c`.
+        Exponent beta for which `smallest_c` is computed.
     smallest_c : float
-        Smallest c with this beta.
+        Smallest c that is possible with this beta.
     best : int
         Arm that is best at the budget.
     gaps : Floats
         Gaps of the arms at the budget.
     changes : tuple[tuple[int, int], ...]
-        (first horizon, arm that is best from there).
+        Pairs (first horizon, arm): from this horizon on, this arm is the best one.
     """
 
     label: str
@@ -349,7 +350,7 @@ class AssumptionReport:
 
     @property
     def assumption_2(self) -> bool:
-        """True if this c goes with some beta > 1 up to the budget [Mussi24, Ass. 2]."""
+        """True if this c is possible with some beta > 1 up to the budget [Mussi24, Ass. 2]."""
         return self.largest_beta is not None and self.largest_beta > 1
 
     def __str__(self) -> str:

@@ -1,18 +1,18 @@
-"""The paper's problems, random ones, and problems by name, as the command line has them.
+"""Problems by name, as on the command line: the paper's, random and recorded ones.
 
-Next to those of the paper there are the instances behind its lower bound [Mussi24] and one of
-[Blum25].
+In addition to the paper's settings, there are the instances of its lower bounds [Mussi24] and one
+instance of [Blum25].
 
-A name, then settings, each after a colon: ``paper-a``, ``paper-a:sigma=0.05``,
+A text has a name and then settings, each after a colon: ``paper-a``, ``paper-a:sigma=0.05``,
 ``imdb:noise=bernoulli``, ``random:exponential:K=10:seed=3``, ``lower-bound:K=9:beta=2:gap=0.1``,
 ``theorem-4:K=9:beta=2:winner=3``, ``one-riser:K=16:T=800``, or a file of recorded curves,
 ``runs/curves.csv:sigma=0.01``.
 
-``sigma`` (Gaussian noise of that standard deviation) and ``noise`` (``bernoulli`` or ``none``) go
-with every problem; left out, the problem has its own.
+``sigma`` (standard deviation of Gaussian noise) and ``noise`` (``bernoulli`` or ``none``) can be
+used with every problem. Without them, the problem has its own noise.
 
-Each arm's curve of a random problem is drawn from one family, independently and uniformly unless
-the table says otherwise:
+The curves of all arms of a random problem are drawn independently from one family. Their numbers
+are uniform unless the table says otherwise:
 
 ============  =================================================================================
 F             b log-uniform in [1, 100], c in [0.3, 1], psi in [0.5, 2]
@@ -46,19 +46,20 @@ from latebloomer.problems.noise import Bernoulli, Gaussian, Noise, Noiseless
 from latebloomer.problems.problem import Problem, need_room_for
 from latebloomer.problems.recorded import READERS, imdb, load
 
-Draw: TypeAlias = "Callable[[np.random.Generator], curves.Curve]"  # text: np.random takes 5 ms
+# A string, because importing np.random takes 5 ms.
+Draw: TypeAlias = "Callable[[np.random.Generator], curves.Curve]"
 
 NOISES: dict[str, Noise] = {"bernoulli": Bernoulli(), "none": Noiseless()}
 _FILE = re.compile(r"(.*(?:{}))((?::[^:/\\]*)*)".format("|".join(map(re.escape, READERS))))
 
 
-# --- the paper's, and two more ---
+# --- the paper's problems, and two more ---
 
 
 def paper_a() -> Problem:
-    """Return setting A: five arms of the paper's family; the last to rise ends highest.
+    """Return setting A: five arms of the paper's family; the arm that rises last ends highest.
 
-    [Mussi24, Sec. 8], with the parameters of App. G.
+    It is from [Mussi24, Sec. 8], with the parameters of App. G.
 
     >>> paper_a().changes(3200)
     ((1, 2), (70, 1), (188, 0))
@@ -68,7 +69,7 @@ def paper_a() -> Problem:
 
 
 def paper_b() -> Problem:
-    """Return setting B: a straight riser, an early one and one that stops at 0.7.
+    """Return setting B: a straight riser, an early riser and an arm that stops at 0.7.
 
     [Mussi24, App. H].
 
@@ -89,28 +90,28 @@ def lower_bound(
     winner: int | None = None,
     noise: Noise | float | None = None,
 ) -> Problem:
-    r"""Return the instance of [Mussi24, Thm 3, proof]: arm 0 is best, arm i ends below.
+    r"""Return the instance of [Mussi24, Thm 3, proof]: arm 0 is the best arm.
 
-    The distance is `gaps[i - 1]`.
+    Arm i ends `gaps[i - 1]` below arm 0.
 
-    `winner` frees one other arm of its cap, and makes it best at large horizons: no algorithm can
-    tell the two instances apart before that arm reaches its cap.
+    `winner` removes the cap of one other arm, which makes it the best arm at large horizons. No
+    algorithm can distinguish the two instances before that arm reaches the cap.
 
     Parameters
     ----------
     gaps : Sequence[float]
         Gaps of all arms except the first.
     beta : float
-        How fast increments fall.
+        Exponent with which increments fall, above 1.
     winner : int | None
-        Arm that is freed of its cap.
+        Arm whose cap is removed. Default: no arm.
     noise : Noise | float | None
         Noise, as in `Problem`.
 
     Returns
     -------
     Problem
-        Problem with one arm more than there are gaps.
+        Problem with one more arm than gaps.
 
     Examples
     --------
@@ -124,21 +125,21 @@ def lower_bound(
 
 
 def one_riser(arms: int = 16, budget: int = 800, noise: Noise | float | None = None) -> Problem:
-    r"""Return arms that rise equally, of which all but the last stop at 1/K [Blum25].
+    r"""Return arms that rise equally, of which all but the last stop rising at 1/K [Blum25].
 
     .. math:: \mu_K(n) = n/T, \qquad \mu_i(n) = \min(n/T,\, 1/K)
 
-    Nothing tells them apart before pull T/K. A rule that is optimistic about all of them, as
-    R-UCBE is, pulls each that often: then the budget T is spent, and what it recommends is worth
-    1/K, while one arm, pulled alone, comes to 1. The best arm is last, since ties go to the
-    first.
+    Before pull T/K, the arms cannot be distinguished. A rule that is optimistic about all arms,
+    such as R-UCBE, pulls each arm that often; then the budget T is spent, and the recommended arm
+    is worth 1/K, although one arm, pulled alone, would reach 1. The best arm is the last one,
+    because the first arm wins ties.
 
     Parameters
     ----------
     arms : int
-        K, the number of arms.
+        Number of arms, K.
     budget : int
-        T, at which the last arm comes to 1.
+        Number of pulls at which the last arm reaches 1, T.
     noise : Noise | float | None
         Noise, as in `Problem`.
 
@@ -162,26 +163,26 @@ def one_riser(arms: int = 16, budget: int = 800, noise: Noise | float | None = N
     return Problem([stops] * (arms - 1) + [rises], noise, label="one-riser")
 
 
-# --- by name ---
+# --- problems by name ---
 
 
 def problem(name: str | Problem) -> Problem:
-    """Return the problem that a name means; a problem is returned unchanged.
+    """Return the problem with a name; return a problem unchanged.
 
     Parameters
     ----------
     name : str | Problem
-        Such as "paper-a:sigma=0.1", a file of curves, or a problem.
+        A name with settings such as "paper-a:sigma=0.1", a file of curves, or a problem.
 
     Returns
     -------
     Problem
-        What the name means.
+        The problem with this name and these settings.
 
     Raises
     ------
     UnknownName
-        No such problem.
+        No problem has that name.
 
     Examples
     --------
@@ -203,12 +204,12 @@ def problem(name: str | Problem) -> Problem:
 
 
 def known_problems() -> list[str]:
-    """Return the names `problem` knows, without settings; a path of a curve file is one too."""
+    """Return the names that `problem` accepts, without settings and paths of files."""
     return [*NAMED, *(f"random:{family}" for family in FAMILIES)]
 
 
 def _split(name: str) -> tuple[str, list[str]]:
-    """Return the name proper, a family's included, and its settings."""
+    """Return the name (for a random problem, with its family) and the settings."""
     file = _FILE.fullmatch(name)
     if file:
         return file[1], file[2].split(":")[1:]
@@ -253,18 +254,18 @@ def theorem_4(
     Parameters
     ----------
     arms : int
-        K, the number of arms.
+        Number of arms, K.
     beta : float
-        How fast increments fall.
+        Exponent with which increments fall, above 1.
     winner : int | None
-        Arm that is freed of its cap.
+        Arm whose cap is removed. Default: no arm.
     noise : Noise | float | None
         Noise, as in `Problem`.
 
     Returns
     -------
     Problem
-        Problem whose arm 0 is best at large horizons, unless another one wins.
+        Problem whose arm 0 is the best at large horizons, unless `winner` is set.
 
     Examples
     --------
@@ -295,7 +296,7 @@ def _setting(name: str, word: str) -> tuple[str, int | float | str]:
 
 
 def _noise(settings: dict[str, Any]) -> Noise | None:
-    """Take the noise out of the settings; None if they name none."""
+    """Remove the noise from the settings and return it; None if there is none."""
     sigma, name = settings.pop("sigma", None), settings.pop("noise", None)
     if sigma is not None and name is not None:
         raise SettingError("both sigma and noise are given, but a problem has one kind of noise")
@@ -312,14 +313,14 @@ def _noise(settings: dict[str, Any]) -> Noise | None:
 def random_problem(
     family: str, arms: int = 10, seed: int = 0, noise: Noise | float | None = 0.01
 ) -> Problem:
-    """Return a random instance: a pure function of family, number of arms and seed.
+    """Return a random problem, which depends only on family, number of arms and seed.
 
     Parameters
     ----------
     family : str
         One of `FAMILIES`.
     arms : int
-        K, the number of arms.
+        Number of arms, K.
     seed : int
         Seed for the random numbers.
     noise : Noise | float | None
@@ -328,12 +329,12 @@ def random_problem(
     Returns
     -------
     Problem
-        The instance.
+        The random problem.
 
     Raises
     ------
     UnknownName
-        No such family.
+        No family has that name.
 
     Examples
     --------
@@ -359,7 +360,8 @@ def _log_uniform(rng: np.random.Generator, low: float, high: float) -> float:
 def _piecewise(rng: np.random.Generator) -> curves.Curve:
     start, limit = rng.uniform(0, 0.2), rng.uniform(0.3, 1)
     lengths = np.array([_log_uniform(rng, 20, 300) for _ in range(3)])
-    rises = np.sort(rng.uniform(0.1, 1, 3))[::-1] * lengths  # slope times length
+    # Rise of each piece: slope times length.
+    rises = np.sort(rng.uniform(0.1, 1, 3))[::-1] * lengths
     values = start + (limit - start) * np.cumsum(rises) / rises.sum()
     knots = zip((1 + np.cumsum(lengths)).tolist(), values.tolist(), strict=True)
     return curves.PiecewiseLinear(((1.0, start), *knots))

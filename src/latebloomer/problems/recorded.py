@@ -1,4 +1,4 @@
-"""Recorded curves from files, and public ones that are fetched on request.
+"""Recorded curves from files, and public curves that are downloaded on request.
 
 =============  ==================================================================================
 ``.npz``       one 1-D array per arm, named as the arm, in the order of an optional array of names
@@ -9,15 +9,15 @@
 ``.parquet``   the same columns
 =============  ==================================================================================
 
-A column ``epoch``, ``step``, ``iteration`` or ``index``, or one without a name, numbers the rows
+A column named ``epoch``, ``step``, ``iteration`` or ``index``, or without a name, numbers the rows
 and is not an arm; its numbers must rise. All arms have the same number of pulls, all values are
 finite, and there are at least two arms.
 
-Public curves are kept only if their values are the right ones. ``imdb`` are the paper's seven
-curves. ``lcdb`` is LCDB 1.0, real runs of learners on growing training sets: the package `lcdb`
-0.1.0 on PyPI (Mohr et al. 2022, MIT license) holds the validation accuracy of about 20 learners on
-248 data sets of OpenML, for up to 125 splits each. The set `lcdb10` keeps the data sets whose
-largest training set has 1,000 rows and on which five learners have ten complete runs.
+Public curves are stored only if their checksum is right. ``imdb`` has the paper's seven curves.
+``lcdb`` is LCDB 1.0, real runs of learners on growing training sets: the package `lcdb` 0.1.0 on
+PyPI (Mohr et al. 2022, MIT license) holds the validation accuracy of about 20 learners on 248 data
+sets of OpenML, for up to 125 splits each. The set `lcdb10` keeps the data sets whose largest
+training set has 1,000 rows and on which five learners have ten complete runs.
 """
 
 import csv
@@ -42,15 +42,15 @@ from latebloomer.problems.curves import Floats
 from latebloomer.problems.noise import Noise
 from latebloomer.problems.problem import Problem
 
-Columns: TypeAlias = dict[str, Any]  # by arm, its means
-# Columns that number the rows; the last two are what pandas calls an index without a name.
+Columns: TypeAlias = dict[str, Any]  # means by name of the arm
+# Columns that number the rows; pandas uses the last two for an index without a name.
 COUNTERS = ("epoch", "step", "iteration", "index", "", "unnamed: 0", "__index_level_0__")
 
 
 def load(path: str | Path, noise: Noise | float | None = None) -> Problem:
-    """Return the problem recorded in a file; the ending of its name tells the layout.
+    """Return the problem recorded in a file; the ending of the file name decides the layout.
 
-    Rewards are the recorded values themselves unless `noise` is given.
+    Rewards are the recorded values themselves, plus `noise` if it is set.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ def load(path: str | Path, noise: Noise | float | None = None) -> Problem:
     Returns
     -------
     Problem
-        Problem with an arm for each curve.
+        Problem with one arm per curve.
 
     Raises
     ------
@@ -79,7 +79,7 @@ def load(path: str | Path, noise: Noise | float | None = None) -> Problem:
 
 
 def load_runs(path: str | Path, noise: Noise | float | None = None) -> list[Problem]:
-    """Return the runs recorded in a file, each a problem with the same arms; mostly one."""
+    """Return the runs recorded in a file; each is a problem with the same arms."""
     path = Path(path)
     if path.suffix not in READERS:
         raise unknown("layout of curves", path.suffix or path.name, READERS)
@@ -162,9 +162,9 @@ def _read_parquet(path: Path) -> Columns:
 
 
 def _until_null(values: list[Any]) -> list[Any]:
-    """Return values without the nulls at the end; those within become NaN.
+    """Return values without the nulls at the end; other nulls become NaN.
 
-    An arm that is shorter is refused by `Problem`, which says where each arm ends.
+    If an arm is shorter than others, `Problem` raises an error that says where each arm ends.
     """
     while values and values[-1] is None:
         values = values[:-1]
@@ -172,7 +172,7 @@ def _until_null(values: list[Any]) -> list[Any]:
 
 
 def _without_counters(path: Path, columns: Columns) -> Columns:
-    """Return the arms alone: columns that number the rows are checked and left out."""
+    """Return only the arms: check and omit columns that number the rows."""
     pulls = columns.get("pull")
     if pulls is not None and [*pulls] != [*range(1, len(pulls) + 1)]:
         raise CurveError(f"{path}: the column 'pull' must count 1, 2, ..., one row per pull")
@@ -193,7 +193,7 @@ READERS = {".npz": _read_npz, ".csv": _read_csv, ".parquet": _read_parquet}
 
 DATA = "LATEBLOOMER_DATA"
 IMDB_FILE = Path("reference", "imdb_curves.npz")
-# Of the 7 x 50,000 little-endian doubles, arm by arm in the file's own order.
+# Checksum of the 7 x 50,000 little-endian doubles, arm by arm in the order of the file.
 IMDB_SHA256 = "c5297b9bff416bbdb68b9846818b4bba42e52956aec378078fd0f6ce4480b2a8"
 # The paper's seven curves are in the repository of its predecessor, under the MIT license.
 IMDB_SOURCE = (
@@ -209,11 +209,11 @@ IMDB_FILES = {
     "OGD": "OGD beta = 0.1_avg.npy",
     "LR": "Logistic Regression alpha = 0.003_avg.npy",
 }
-SECONDS = 60  # to wait for an answer
+SECONDS = 60  # time-out of a download
 
 
 def data_path(path: Path, purpose: str, advice: str) -> Path:
-    """Return a path in the folder that LATEBLOOMER_DATA names; an error says how to get it."""
+    """Return a path in the folder of LATEBLOOMER_DATA; raise an error with `advice` if missing."""
     folder = os.environ.get(DATA)
     file = Path(folder or "", path)
     if folder and file.exists():
@@ -223,13 +223,13 @@ def data_path(path: Path, purpose: str, advice: str) -> Path:
 
 
 def imdb() -> Problem:
-    """Return seven online learners on IMDB reviews, 50,000 recorded accuracies each.
+    """Return seven online learners on IMDB reviews, with 50,000 recorded accuracies each.
 
     [Mussi24, App. H].
 
-    Means over 1000 runs of a right-or-wrong outcome, so neither monotone nor concave step by
-    step. Rewards are the recorded values, as in the paper's Table 2; with `Bernoulli` noise they
-    are single outcomes, as a learner trained live would show.
+    Each value is the mean of a right-or-wrong outcome over 1000 runs, so the curves are neither
+    monotone nor concave from step to step. Rewards are the recorded values, as in the paper's
+    Table 2. With `Bernoulli` noise they are single outcomes, as of a learner that is trained live.
     """
     advice = (
         "type `latebloomer download imdb FOLDER`, which fetches it from the authors' repository "
@@ -243,14 +243,14 @@ def imdb() -> Problem:
 
 
 def digest_of(curves: Floats) -> str:
-    """Return the sha256 of curves' values, as little-endian doubles, arm by arm."""
+    """Return the sha256 of the values of curves, as little-endian doubles, arm by arm."""
     return hashlib.sha256(curves.astype("<f8").tobytes()).hexdigest()
 
 
 def download_imdb(folder: File, source: str = IMDB_SOURCE) -> Path:
-    """Fetch the curves of the problem `imdb` into `folder`; return their file.
+    """Download the curves of the problem `imdb` into `folder`; return their file.
 
-    The sha256 of their values must be the known one; otherwise nothing is written. Set
+    If the sha256 of their values is not the expected one, nothing is written. Set
     LATEBLOOMER_DATA to `folder` to use them.
     """
     curves = {name: _fetch(source, file) for name, file in IMDB_FILES.items()}
@@ -273,7 +273,7 @@ def write_whole(file: Path, arrays: Mapping[str, Any]) -> Path:
 
 def _fetch(source: str, name: str) -> Floats:
     from urllib.parse import quote
-    from urllib.request import urlopen  # which takes long to import
+    from urllib.request import urlopen  # its import takes long
 
     address = source + name
     try:
@@ -296,18 +296,18 @@ LCDB_FILE = Path("data", "lcdb10", "lcdb10.npz")
 COLUMNS = ("openmlid", "learner", "outer_seed", "inner_seed",
            "size_train", "score_valid", "traintime")  # fmt: skip
 FEWEST_ROWS, FEWEST_LEARNERS, RUNS = 1000, 5, 10
-WHOLE = 0.8  # share of a data set's sizes, the largest among them, that a whole run has
+WHOLE = 0.8  # share of a data set's sizes, with the largest one, that a complete run must have
 
-# By learner and (outer, inner) seed: size, accuracy and seconds, one after the other.
+# By learner and (outer, inner) seed: a flat list of size, accuracy and seconds.
 Runs: TypeAlias = dict[str, dict[tuple[int, int], Any]]
 
 
 def download_lcdb(
     folder: File, fetch: Callable[[Path], Path] | None = None, sha256: str = LCDB_SHA256
 ) -> Path:
-    """Fetch LCDB 1.0 (68 MB) and make the set `lcdb10` of it in `folder`; return its file.
+    """Download LCDB 1.0 (68 MB) and write the set `lcdb10` into `folder`; return its file.
 
-    The package is used only if its sha256 is the known one; otherwise nothing is written. Set
+    If the sha256 of the package is not the expected one, nothing is written. Set
     LATEBLOOMER_DATA to `folder` to use the set.
     """
     import tarfile
@@ -328,7 +328,7 @@ def download_lcdb(
 
 
 def fetch_with_pip(place: Path) -> Path:
-    """Fetch the package from PyPI; pip runs none of its code unless its sha256 is right."""
+    """Download the package from PyPI; pip checks its sha256 before it runs any of its code."""
     import subprocess
 
     wanted = place / "wanted.txt"
@@ -384,9 +384,9 @@ def _recorded(lines: Iterable[str]) -> dict[int, Runs]:
 
 
 def whole_runs(recorded: Runs) -> tuple[Floats, dict[str, Floats]]:
-    """Return a data set's sizes, and each learner's complete runs (runs, 2, sizes).
+    """Return the sizes of a data set, and the complete runs of each learner (runs, 2, sizes).
 
-    Sizes that a run lacks are interpolated; the two are accuracy and seconds.
+    The second axis is accuracy and seconds. Sizes that a run lacks are interpolated.
     """
     tables = {
         learner: [np.reshape(runs[seeds], (-1, 3)) for seeds in sorted(runs)]

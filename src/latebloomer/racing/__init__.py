@@ -1,1 +1,1 @@
-"""Real learners: race them, resume after anything, and keep the right one."""
+"""Races of real learners: run them, resume them, and keep the best learner."""

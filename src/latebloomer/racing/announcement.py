@@ -1,4 +1,4 @@
-"""The lines before the first pull: the plan of a race in words."""
+"""The lines that are printed before the first pull: the plan of a race as text."""
 
 from collections.abc import Mapping
 
@@ -9,11 +9,11 @@ from latebloomer.racing.race_clock import grace_of
 from latebloomer.racing.race_state import RaceState
 from latebloomer.racing.runners.runner import Runner
 
-SHOWN = 6  # phases of a plan in words; of more, the first and the last
+SHOWN = 6  # maximum phases in the text of a plan; of more, the first and the last ones
 
 
 def announced_plan(race: RaceState, runner: Runner) -> str:
-    """Return the plan of a race before its first pull, and what a pull is."""
+    """Return the plan of a race as text, with the length of a pull."""
     session, settings = race.session, race.settings
     rule = settings.rule.removeprefix("auto: ") + " (chosen by auto)" * settings.auto
     if settings.seconds is not None:
@@ -39,10 +39,10 @@ def announced_plan(race: RaceState, runner: Runner) -> str:
 def plan_in_words(
     plan: Description, rule: str, aside: int = 0, pulls_per_training: int | None = None
 ) -> str:
-    """Return the plan in a few lines; `latebloomer plan` prints more.
+    """Return a plan in a few lines of text; `latebloomer plan` prints more.
 
-    `aside` pulls are reserved for the winner; `one` full training is that many pulls, if pulls are
-    fractions of it.
+    `aside` is the number of pulls reserved for the winner. `one` is the number of pulls in a full
+    training, if pulls are fractions of it.
 
     >>> from latebloomer.policies.foresight import Foresight
     >>> print(plan_in_words(Foresight().describe(4, 150, 200), "foresight (chosen by auto)", 50))
@@ -73,7 +73,7 @@ def plan_in_words(
         if phase.arms is None:
             text = f"{phase.pulls:,} pulls one by one, each to the learner with the best estimate"
         parts.append(text)
-    if len(parts) > SHOWN + 1:  # a single phase takes no more room than its count
+    if len(parts) > SHOWN + 1:  # one hidden phase needs as much room as its count
         parts = [*parts[: SHOWN - 2], f"{len(parts) - SHOWN} more phases", *parts[-2:]]
     if plan.policy.decides_after_sweeps():
         parts[-1] += ", dropping learners that cannot win after every sweep"
@@ -97,7 +97,7 @@ def plan_in_words(
 
 
 def _level(pulls: int, pulls_per_training: int | None) -> str:
-    """Return a number of pulls, or the share of a full training that they are.
+    """Return a number of pulls as text, or as a share of a full training of `one` pulls.
 
     >>> _level(23, None), _level(1, 3), _level(25, 100), _level(2, 1000)
     ('23', '33 %', '25 %', '0.2 %')
@@ -109,9 +109,10 @@ def _level(pulls: int, pulls_per_training: int | None) -> str:
 
 
 def workers_in_words(plan: Description, aside: int = 0) -> list[str]:
-    """Return how many workers can help, and how much: by all pulls and the longest learner's.
+    """Return a sentence about how many workers can help and how much, for a plan with phases.
 
-    Nothing for a policy that decides after every pull.
+    The speed-up is all pulls divided by the pulls of the longest learner. The result is empty for
+    a policy that decides after every pull.
 
     >>> from latebloomer.policies.foresight import Foresight
     >>> workers_in_words(Foresight().describe(8, 400))
@@ -126,7 +127,7 @@ def workers_in_words(plan: Description, aside: int = 0) -> list[str]:
 
 
 def pull_in_words(shares: Mapping[str, Share]) -> list[str]:
-    r"""Return what a pull is in the learners' own steps: the shortest training and the longest.
+    r"""Return sentences about the steps in a pull, for the shortest and longest training.
 
     >>> steps = {"net": 3600, "sgd": 250, "tree": 5, "svc": 1}
     >>> print(*pull_in_words({name: Share(full, 100) for name, full in steps.items()}), sep="\n")

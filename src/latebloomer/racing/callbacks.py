@@ -1,4 +1,4 @@
-"""What users' functions see of a race."""
+"""The view of a race that callbacks get."""
 
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -15,25 +15,25 @@ Callback: TypeAlias = Callable[[events.Event, "RaceView"], Any]
 
 
 class RaceView:
-    """A race as it stands, to be read; it can also be stopped, or keep some of its time.
+    """The current state of a race, for callbacks, which can also stop it or reserve time.
 
     Parameters
     ----------
     race : RaceState
-        The state that is read.
+        State of the race.
     events : Callable[[], Iterable[events.Event]]
-        Gives all that has happened, in earlier processes too.
+        Function that returns all events, including those of earlier processes.
     """
 
-    stop_reason: str | None = None  # why a callback wants the race to end
-    reserved = 0.0  # seconds of a time budget that a callback keeps for what comes after the race
+    stop_reason: str | None = None  # set if a callback has asked to stop the race
+    reserved = 0.0  # seconds of a time budget that a callback reserves for work after the race
 
     def __init__(self, race: RaceState, events: Callable[[], Iterable[events.Event]]) -> None:
         self._race, self._events = race, events
 
     @property
     def id(self) -> str:
-        """A name that no other race has."""
+        """Random name that no other race has."""
         return self._race.id
 
     @property
@@ -43,55 +43,55 @@ class RaceView:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The learners; arm i is the i-th."""
+        """Names of the learners; arm i is the i-th."""
         return self._race.names
 
     @property
     def spent(self) -> int:
-        """Pulls so far."""
+        """Number of pulls so far."""
         return self._race.session.spent
 
     @property
     def budget(self) -> int:
-        """Total pulls by the plan in force."""
+        """Total number of pulls by the plan in force."""
         return self._race.session.budget
 
     @property
     def pulls(self) -> tuple[int, ...]:
-        """Pulls so far, per learner."""
+        """Number of pulls so far, per learner."""
         return self._race.session.pulls
 
     @property
     def phase(self) -> tuple[int, int]:
-        """The phase, from 1, and of how many."""
+        """Number of the current phase, from 1, and number of phases."""
         return self._race.session.phase
 
     @property
     def elapsed(self) -> float:
-        """Seconds of the race at the last event."""
+        """Seconds that the race had taken at the last event."""
         return self._race.elapsed
 
     def standings(self) -> list[LearnerView]:
-        """Return all learners: the best, those in the race by their estimate, then the others."""
+        """Return all learners: the best, the others by their estimates, then failed ones."""
         return self._race.learners()
 
     def events(self) -> list[events.Event]:
-        """Return all events so far, in order, those of earlier processes included."""
+        """Return all events so far, in order, including those of earlier processes."""
         return list(self._events())
 
     def reserve(self, seconds: float) -> None:
-        """Keep this much of a time budget for what comes after the race; plan with the rest."""
+        """Reserve part of a time budget for work after the race; the plan uses the rest."""
         self.reserved = seconds
 
     def stop(self, reason: str) -> None:
-        """End the race after the running pull; the verdict is by what is known then."""
+        """End the race after the running pull; the verdict uses all scores until then."""
         self.stop_reason = one_line(str(reason)) or "a callback asked for it"
 
 
 def check_callbacks(callbacks: Any) -> list[Callback]:
-    """Return the functions as a list; raise a `SettingError` if they are no functions."""
+    """Return the functions as a list; raise a `SettingError` if they are not functions."""
     listed = None
-    with suppress(TypeError):  # it cannot be iterated over
+    with suppress(TypeError):  # `callbacks` cannot be iterated over
         listed = [] if callbacks is None else list(callbacks)
     if listed is None or callable(callbacks) or not all(map(callable, listed)):
         needed = "a list of functions f(event, view)"

@@ -1,8 +1,9 @@
-"""The loop of a race: ask the session, order pulls from the runner, record and announce events.
+"""The loop of a race: it asks the session, orders pulls from the runner, and records events.
 
-What a report says is recorded, and then all listeners receive it: the checkpoint schedule, the
-display, users' callbacks. After each report `settle` lets happen what is due: learners that left
-are released, the time sets a new budget, the race ends, or the winner is selected.
+The events of each report are recorded, and then all listeners receive them: the checkpoint
+schedule, the display and users' callbacks. After each report, `settle` makes everything happen
+that is due: learners that left are released, a time budget is replanned, the race ends, or the
+winner is selected.
 """
 
 import signal
@@ -33,13 +34,13 @@ from latebloomer.session.checked_inputs import set_aside
 from latebloomer.session.events import Event, PullFailed, Restored, ScoreReported, WarningNoted
 from latebloomer.session.session_state import Stage
 
-MOST_LOSSES = 5  # times that a learner's process may be lost in the same pull
+MOST_LOSSES = 5  # maximum losses of a learner's process in the same pull
 
 
 @contextmanager
 def first_ctrl_c() -> Iterator[list[int]]:
-    """Yield a list that the first Ctrl-C only adds to, so that pulls end; the second one stops."""
-    # Only the main thread may set handlers; a program's own handler is left alone.
+    """Yield a list to which the first Ctrl-C adds, so that pulls end; the second stops at once."""
+    # Only the main thread can set handlers; a program's own handler is not replaced.
     main = threading.current_thread() is threading.main_thread()
     ours = main and signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
@@ -60,10 +61,10 @@ def first_ctrl_c() -> Iterator[list[int]]:
 
 
 def after_failure(failed: PullFailed, tries: int, retries: int) -> list[events.LearnerLeft]:
-    """Return what follows a pull that failed `tries` times: nothing, or that its learner leaves.
+    """Return the events after a pull that failed `tries` times: none, or its learner leaves.
 
     >>> failed = PullFailed(arm=0, n=3, kind="exception", reason="out of memory")
-    >>> after_failure(failed, tries=1, retries=1)  # it is made again
+    >>> after_failure(failed, tries=1, retries=1)  # it is tried again
     []
     >>> after_failure(failed, tries=2, retries=1)[0].why
     'pull 3 failed twice: out of memory'
@@ -80,7 +81,7 @@ def after_failure(failed: PullFailed, tries: int, retries: int) -> list[events.L
 
 
 class Driver:
-    """Runs one race to its end, or to the next interruption."""
+    """Run one race to its end, or to the next interruption."""
 
     def __init__(
         self,
@@ -101,27 +102,27 @@ class Driver:
         self.schedule = checkpoint_schedule.CheckpointSchedule(every, len(entries), timed)
         self.view = RaceView(race, self.recorded.events)
         self.callbacks = callbacks
-        self._broken: set[int] = set()  # callbacks that have failed
+        self._broken: set[int] = set()  # places of callbacks that have failed
         self.early_stop = EarlyStop(race.session)
         self._unreleased = set(range(len(entries)))
-        self._late: set[int] = set()  # arms that ran beyond the time of the race
+        self._late: set[int] = set()  # arms whose pulls ended after the time of the race
         self._costs_told = False
         self._needed = self._needed_now()
 
     @property
     def journal(self) -> EventLog:
-        """Where events are written: another file once the first one was lost."""
+        """The journal to which events are written; it changes if its file is lost."""
         return self.recorded.journal
 
     @property
     def settings(self) -> Settings:
-        """Settings of the race; an extension may have changed them."""
+        """Settings of the race, which an extension may have changed."""
         return self.race.settings
 
     # --- the race ---
 
     def start(self) -> None:
-        """Let the runner take the learners; the race's time runs from here."""
+        """Give the learners to the runner, and start the race's clock."""
         if self.race.resumed:
             self.states.sweep()
         grace = grace_of(self.settings.seconds)
@@ -140,8 +141,9 @@ class Driver:
         self._repeat_latest()
 
     def run(self) -> None:
-        """Race until the session is over."""
-        self.early_stop = EarlyStop(self.session)  # an extension may have changed the looks
+        """Run the race until the session is over."""
+        # An extension may have changed the times of checks.
+        self.early_stop = EarlyStop(self.session)
         with first_ctrl_c() as pressed, self.display.shown():
             self.settle()
             while not self.session.over and (not self.runner.held or self.runner.busy):
@@ -151,18 +153,19 @@ class Driver:
                     if pressed:
                         self.runner.hold()
                     if type(report) is not ScoreReported and self.session.over:
-                        break  # a pull made now would not count
+                        break  # further pulls would not count
             if not self.session.over:
                 self._leave()
         self.race.need_one_learner()
         self._score_rows(sorted(self._unreleased))
 
     def _repeat_latest(self) -> None:
-        """Give callbacks the latest score again, and what followed from it.
+        """Call callbacks again with the latest score and the events that followed from it.
 
-        A kill may have come between it and them.
+        A kill may have happened before the callbacks received them.
         """
-        timed = self.settings.seconds is not None  # then a callback may reserve the rest
+        # In a time-based race, a callback may reserve time.
+        timed = self.settings.seconds is not None
         finished = self.race.verdict is not None and not timed
         if not self.callbacks or not self.race.resumed or finished:
             return
@@ -173,7 +176,7 @@ class Driver:
                 self.record(*self._call_back(event))
 
     def _orders(self) -> Orders:
-        """Return what may be pulled now."""
+        """Return the pulls that may be made now."""
         session = self.session
         if not self.runner.in_phases:
             arm = session.ask()
@@ -183,7 +186,8 @@ class Driver:
         issued = session.next_batch(self.runner.batch_size)
         if issued is not None:
             self.record(issued)
-        # A rule that reviews every sweep has phases of one pull: too short to save after each.
+        # A policy that decides after every sweep has phases of one pull: too short for a save
+        # after each.
         phased = not session.decides_every_pull and not session.policy.decides_after_sweeps()
         wanted = session.ask_phase()
         orders = self.clock.pulls_until_review(wanted)
@@ -192,31 +196,31 @@ class Driver:
             for arm, n in orders.items()
         }
 
-    # --- what happens ---
+    # --- events ---
 
     def record(self, *happened: Event) -> None:
-        """Let events happen, announce them, and record which callbacks failed on them."""
+        """Record events, announce them to all listeners, and record failures of callbacks."""
         while happened:
             news = (*happened, *self.recorded.record(*happened))
             for event in happened:
                 self.schedule.on_event(event)
-            # Listeners hear of an event when all of them have happened, as in a replay.
+            # Listeners receive events after all of them were recorded, as in a replay.
             happened = tuple(note for event in news for note in self._announce(event))
 
     def _announce(self, event: Event) -> list[WarningNoted]:
-        """Let the display and the callbacks hear of an event; return what the verdict mentions."""
+        """Pass an event to the display and the callbacks; return warnings for the verdict."""
         self.display.on_event(event)
         return self._call_back(event) if self.callbacks else []
 
     def _call_back(self, event: Event) -> list[WarningNoted]:
-        """Hand on an event; return a warning for each function that failed for the first time."""
+        """Call the callbacks with an event; return a warning for each new failure."""
         failed: dict[int, str] = {}
-        with self.runner.aside():  # callbacks draw from the program's own random numbers
+        with self.runner.aside():  # callbacks use the program's own random numbers
             for place, callback in enumerate(self.callbacks):
                 try:
                     with in_own_process():
                         callback(event, self.view)
-                except Exception as error:  # a user's own code
+                except Exception as error:  # the user's code may raise anything
                     name = getattr(callback, "__name__", type(callback).__name__)
                     failed[place] = f"{name} failed on {type(event).__name__} ({reason_of(error)})"
         self.clock.reserved = self.view.reserved
@@ -225,7 +229,7 @@ class Driver:
         return [WarningNoted(None, text) for text in texts]
 
     def take(self, report: Report) -> bool:
-        """Record what a report says; return False if it was for the display alone."""
+        """Record the events of a report; return False if it was only for the display."""
         if isinstance(report, events.PullStarted | events.Waiting):
             self.display.on_event(report)
             return False
@@ -233,21 +237,22 @@ class Driver:
         if type(report) is ScoreReported:
             if self.session.accepts(report.arm):
                 self.record(report)
-            else:  # the race was planned again: it does not count, and the learner is ahead
+            else:  # the race was re-planned: the pull does not count, and the learner is ahead
                 self.runner.discard(report.arm)
         elif isinstance(report, PullFailed):
             self._pull_failed(report)
         elif not isinstance(report, events.LearnerLeft) or self.session.accepts(report.arm):
             if isinstance(report, Restored) and report.arm in self.race.resumed:
                 together = min(self.runner.parallel_pulls, len(self.race.resumed))
-                self.clock.exclude(report.seconds / together)  # it is not the race's time
+                # This time does not count as time of the race.
+                self.clock.exclude(report.seconds / together)
             self.record(report)
             if isinstance(report, events.Saved):
                 self.states.drop_older(report)
         return True
 
     def _note_overrun(self, report: Report) -> None:
-        """Note the call that was still running when the time and its grace period were over."""
+        """Record a warning for a call that ended after the time budget and its grace period."""
         over = -self.clock.seconds_for_calls()
         if over <= 0 or not isinstance(report, ScoreReported | PullFailed | Restored):
             return
@@ -260,10 +265,10 @@ class Driver:
             text = f"{what} ended {late:.3g} s after the race's time{advice}"
             self.record(WarningNoted(arm, text))
 
-    # --- what is due ---
+    # --- events that are due ---
 
     def settle(self) -> None:
-        """Let everything happen that is due, one event after the other, until nothing is."""
+        """Record the events that are due, one after the other, until none is left."""
         self._release()
         while (event := self._event_due()) is not None:
             self.record(event)
@@ -272,7 +277,7 @@ class Driver:
             self._tell_costs()
 
     def _tell_costs(self) -> None:
-        """Show what learners cost, once each of them has had its second pull."""
+        """Show the cost of learners after each of them has had its second pull."""
         session = self.session
         self._costs_told = session.over or session.decides_every_pull
         if not self._costs_told and session.spent and prices_known(self.race):
@@ -282,7 +287,7 @@ class Driver:
                 self.display.say(text)
 
     def _event_due(self) -> Event | None:
-        """Return the end, the new budget or the winner that is due now; None if nothing is."""
+        """Return the event that is due now: the end, a new budget or the winner; else None."""
         session, settings = self.session, self.settings
         if self.view.stop_reason is not None and session.spent and not session.over:
             return events.Stopped(str(self.view.stop_reason), final=True)
@@ -295,12 +300,13 @@ class Driver:
         return due
 
     def _selection(self) -> events.WinnerSelected:
-        """Return the best: what was reserved of the budget or of the time is its own."""
+        """Return the selection of the best learner, which gets the reserved budget or time."""
         session, settings, naming = self.session, self.settings, self.session.selection
         budget = self.clock.budget_with_winner(naming.arm)
         if budget is None:
             budget = session.budget
-        if settings.budget is not None:  # what was reserved is its own, however early
+        # The winner gets the reserved pulls, however early it is selected.
+        if settings.budget is not None:
             aside = set_aside(settings.budget, settings.winner_share)
             budget = max(budget, session.spent + aside)
         estimate = naming.estimates[naming.arm]
@@ -308,12 +314,12 @@ class Driver:
         return events.WinnerSelected(naming.arm, budget, why)
 
     def _needed_now(self) -> tuple[int, ...]:
-        """Return the arms whose learners the race needs."""
+        """Return the arms whose learners the race needs now."""
         winner = self.session.winner
         return self.session.racing if winner is None else (winner,)
 
     def _release(self) -> None:
-        """Release learners that have left; a larger budget may revive them."""
+        """Release learners that have left, after saving those that a larger budget may revive."""
         needed = self._needed_now()
         if needed is self._needed or needed == self._needed:
             return
@@ -327,14 +333,14 @@ class Driver:
         self.follow_journal()
 
     def follow_journal(self) -> None:
-        """Continue in a new file next to the journal if that was deleted or replaced."""
+        """Continue in a new file next to the journal if the journal was deleted or replaced."""
         warning = self.recorded.move_if_lost()
         if warning is not None and self.journal.path is not None:
             self.states.follow(self.journal.path)
             self.record(warning)
 
     def _score_rows(self, arms: Sequence[int]) -> None:
-        """Keep how learners score on each validation row, if they say so, as they are now."""
+        """Record the row scores of learners in their current state, if they report row scores."""
         known, pulls = self.race.row_sums, self.session.pulls
         due = [
             arm
@@ -352,7 +358,7 @@ class Driver:
         return left is not None and left.how == events.FAILED
 
     def _save_for_later(self, arms: Sequence[int]) -> None:
-        """Save learners that are not needed now, if that is cheap compared with their training."""
+        """Save learners that are not needed now, if this is cheap compared with their training."""
         if self.journal.path is not None:
             self.save(
                 [
@@ -366,7 +372,8 @@ class Driver:
 
     def _pull_failed(self, failed: PullFailed) -> None:
         arm, n = failed.arm, failed.n
-        if not self.session.accepts(arm):  # a pull that is not requested any more has not failed
+        # Ignore the failure of a pull that is no longer requested.
+        if not self.session.accepts(arm):
             self.runner.discard(arm)
             return
         if failed.kind == "restore" and arm in self.race.resumed:
@@ -376,7 +383,7 @@ class Driver:
         self.runner.discard(arm)
 
     def _cannot_restore(self, arm: int, reason: str, details: str) -> NoReturn:
-        """Raise an error: a learner that trained before cannot be restored in this process."""
+        """Raise an error: a learner with earlier pulls cannot be restored in this process."""
         error = LearnerError(
             f"Could not restore learner {self.race.names[arm]!r} to its "
             f"{self.session.pulls_of(arm)} pulls ({reason}). The journal is unchanged. Fix the "
@@ -388,7 +395,7 @@ class Driver:
     # --- saving ---
 
     def cost_of_restoring(self) -> str:
-        """Return what it costs to restore the learners that the race needs."""
+        """Return the cost of restoring the learners that the race needs, as text."""
         session, states, race = self.session, self.states, self.race
         over, pulls, time, away = session.over, 0, 0.0, 0
         for arm in [session.best_arm] if over else session.trainable:
@@ -407,7 +414,7 @@ class Driver:
         return text
 
     def save(self, arms: Sequence[int]) -> None:
-        """Save learners that have trained since their last checkpoint, if live and savable."""
+        """Save learners trained since their last checkpoint, if they are live and can save."""
         behind = {arm: self.session.pulls_of(arm) for arm in arms if self.schedule.is_behind(arm)}
         for report in self.runner.save(behind):
             self.take(report)
@@ -422,14 +429,15 @@ class Driver:
         raise Interrupted(text, str(self.journal.path), f"; continue with {call}")
 
     def winner(self) -> Any:
-        """Return the recommended learner, restored if it is not live, and save it if possible.
+        """Return the recommended learner, restored if it is not live; save it if possible.
 
-        None, with a warning, if it is lost and there is no journal to restore it from later.
+        Return None, with a warning, if it is lost and no journal exists to restore it from later.
         """
         arm = self.session.best_arm
         pulls = self.session.pulls_of(arm)
         kept = self.states.model(arm, pulls) if arm in self.race.resumed else None
-        if kept is not None:  # what the winner, a generator, yielded in an earlier process
+        # The model that the winner, a generator, yielded in an earlier process.
+        if kept is not None:
             learner, wrong = restored_learners.fetch_model(self.states.storage, kept)
             if not wrong:
                 return learner

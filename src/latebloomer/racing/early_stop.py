@@ -1,20 +1,20 @@
-r"""When a race may stop before its budget is spent: once its winner is certified.
+r"""Early stops: a race may stop before its budget is spent if its winner is certified.
 
-`stop="certified"` ends a race once its winner is certified. Looking again and again until the
-answer pleases is a way to be wrong more often than one says. So what is said holds for all looks
-together.
+`stop="certified"` ends a race as soon as its winner is certified. If a test is repeated until it
+succeeds, it is wrong more often than its error probability says. So the stated probability must
+hold for all checks together.
 
-- Looks are at pull counts that are fixed before the first pull: after three pulls of each learner,
-  and then whenever the count has grown by a tenth. So a look costs little (all of them together
-  about eleven times what the last one does), and at most a tenth of the pulls is wasted.
+- Checks are made at pull counts that are fixed before the first pull: after three pulls of each
+learner, and then whenever the count has grown by a tenth. So checks cost little (all of them
+together about eleven times the cost of the last one), and at most a tenth of the pulls is wasted.
 - A certificate's intervals hold for all pull counts up to its horizon together, at any check
-  (`theory/certificate.py`), as long as neither the horizon nor the largest count depends on
-  rewards. Here they are those of the budget that was given, however early the race ends. The noise
-  level is estimated again at each check: the share of delta for that is divided among the checks.
-- In a time-based race without a horizon, the horizon moves with the budget. There the k-th check
-  has the delta :math:`\delta / (k (k + 1))`, which sums up to less than delta.
-- If the test of assumptions contradicts a curve, the race continues: the certificate assumes
-  what that test doubts.
+  (`theory/certificate.py`), if neither the horizon nor the largest count depends on rewards. Here
+  both follow from the original budget, however early the race ends. The noise level is estimated
+  again at each check, so the share of delta for that is divided among the checks.
+- In a time-based race without a horizon, the horizon changes with the budget. In this case the
+k-th check uses :math:`\delta / (k (k + 1))`, and the sum over all checks is less than delta. - If
+the test of assumptions contradicts a curve, the race continues: the certificate is based on the
+assumption that the test contradicts.
 """
 
 from collections.abc import Iterator
@@ -32,12 +32,12 @@ from latebloomer.session.session import Session
 from latebloomer.theory.certificate import DELTA, Certificate
 from latebloomer.theory.curve_tests import check_curves
 
-GROWTH = 1.1  # from one look to the next
-FIRST = 3  # pulls of each learner: fewer tell nothing about the noise
+GROWTH = 1.1  # ratio of the pull counts of successive checks
+FIRST = 3  # pulls of each learner at the first check: fewer show nothing about the noise
 
 
 def looks(arms: int) -> Iterator[int]:
-    """Yield the numbers of pulls after which the race is checked, without end.
+    """Yield the numbers of pulls after which the race is checked; the sequence has no end.
 
     >>> from itertools import islice
     >>> list(islice(looks(arms=2), 8))
@@ -50,8 +50,8 @@ def looks(arms: int) -> Iterator[int]:
 
 
 def certificate_of(session: Session, settings: Settings) -> Certificate | None:
-    """Return what is proved now; None if no arm has the three rewards for a noise estimate."""
-    bounds, budget = settings.score_bounds, settings.horizon  # the maximum pulls of an arm
+    """Return the certificate now; None if no arm has three rewards for a noise estimate."""
+    bounds, budget = settings.score_bounds, settings.horizon  # budget: the maximum pulls of an arm
     if settings.budget is not None:
         budget = max(settings.budget, session.budget)
     last = session.spent - 1 if budget is None else budget
@@ -68,7 +68,7 @@ def certificate_of(session: Session, settings: Settings) -> Certificate | None:
 
 
 def next_look(arms: int, pulls: int) -> int:
-    """Return the first look at `pulls` pulls or later.
+    """Return the number of pulls of the first check at `pulls` pulls or later.
 
     >>> next_look(arms=2, pulls=11), next_look(arms=2, pulls=12)
     (11, 13)
@@ -77,14 +77,14 @@ def next_look(arms: int, pulls: int) -> int:
 
 
 class EarlyStop:
-    """Says when a race may end; nothing of it needs to be kept in a journal."""
+    """Decide when a race may end early; its state need not be in the journal."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._next = 0  # pulls at the next look
+        self._next = 0  # number of pulls at the next check
 
     def reason(self, settings: Settings, elapsed: float) -> str | None:
-        """Return why to stop now; None if no check is due, or nothing is certain."""
+        """Return the reason to stop now; None without a due check or a certificate."""
         session, arms = self._session, len(self._session.names)
         if settings.stop is None or session.over or session.winner is not None:
             return None

@@ -1,4 +1,4 @@
-"""A larger budget for a race that has started, as events."""
+"""The extension of a race: the events for a larger budget."""
 
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
@@ -20,17 +20,18 @@ from latebloomer.session.session import Session
 
 
 class Extension(NamedTuple):
-    """The events of an extension, and what is printed before they are written."""
+    """The events of an extension, and the text that is printed before they are recorded."""
 
     happens: tuple[events.Joined | events.Extended, ...] = ()
-    shares: Mapping[str, Share] = {}  # fraction of a full training per pull; none: one step
-    why: str = ""  # what happens now, in words
+    # Fraction of a full training per pull, for new learners; empty: one step.
+    shares: Mapping[str, Share] = {}
+    why: str = ""  # text that says what happens now
 
 
 def plan_extension(race: RaceState, request: ResumeRequest) -> Extension:
-    """Return the events of a larger budget; none if the race already has what is requested.
+    """Return the events for a larger budget; none if the race already has the requested budget.
 
-    It changes nothing. A request that is not possible raises an error that says what to do.
+    The race is not changed. If a request is not possible, an error says what to do.
     """
     learners, horizon, revive = request.learners, request.budget.horizon, request.revive
     full_steps, seconds = request.budget.full_steps, request.budget.seconds
@@ -59,8 +60,8 @@ def plan_extension(race: RaceState, request: ResumeRequest) -> Extension:
         errors.need_whole("horizon", horizon, most, "a learner has had that many pulls")
     same = total == session.budget and seconds in (None, settings.seconds)
     if same and not new and horizon in (None, session.horizon):
-        return Extension()  # the same call again, after an interruption
-    if horizon is None:  # without one, a time-based race compares learners at its budget
+        return Extension()  # the same call was repeated after an interruption
+    if horizon is None:  # a time-based race without a horizon compares learners at its budget
         follows = seconds is not None and settings.horizon is None
         horizon = total if follows else session.horizon
     spent = session.spent if session.winner is not None else 0
@@ -79,7 +80,7 @@ def plan_extension(race: RaceState, request: ResumeRequest) -> Extension:
         joined.append(events.Joined(arm, name, *steps))
     time = None if seconds is None else float(seconds)
     extended = events.Extended(total, deciding, horizon, revive, seconds=time)
-    after = deepcopy(session)  # as it will be
+    after = deepcopy(session)  # a copy, to apply the events to
     try:
         for event in (*joined, extended):
             after.apply(event)
@@ -91,7 +92,7 @@ def plan_extension(race: RaceState, request: ResumeRequest) -> Extension:
 
 
 def _in_pulls(amounts: Mapping[str, Any], race: RaceState) -> int | None:
-    """Return the new total budget in pulls; None if none is given."""
+    """Return the new total budget in pulls; None if the request has no budget."""
     session, settings, per_training = race.session, race.settings, race.settings.pulls_per_training
     if not amounts:
         return None
@@ -125,7 +126,7 @@ def _in_pulls(amounts: Mapping[str, Any], race: RaceState) -> int | None:
         return int(total)
     if total == had:
         return session.budget
-    left = max(0.0, total - race.elapsed)  # about how many pulls fit, by the pace so far
+    left = max(0.0, total - race.elapsed)  # estimate how many pulls fit by the pace so far
     fit = round(left * session.spent / race.elapsed) if race.elapsed else 0
     return max(session.budget, session.spent + fit, session.spent + 1)
 
@@ -133,7 +134,7 @@ def _in_pulls(amounts: Mapping[str, Any], race: RaceState) -> int | None:
 def _in_words(
     race: RaceState, after: Session, back: Sequence[int], new: Sequence[str], seconds: float | None
 ) -> str:
-    """Return what the extension does, to be printed before it is done."""
+    """Return text that says what the extension will do."""
     before, names = race.session, race.session.names
     if seconds is None:
         lines = [f"Extending the budget from {before.budget} to {after.budget} pulls."]
@@ -150,6 +151,7 @@ def _in_words(
         lines.append(f"New: {', '.join(new)}.")
     if after.horizon == before.horizon:
         lines.append(f"The horizon stays at {before.horizon} pulls.")
-    elif seconds is None or race.settings.horizon is not None:  # else later plans set it
+    # Otherwise, later plans set the horizon.
+    elif seconds is None or race.settings.horizon is not None:
         lines.append(f"The horizon moves from {before.horizon} to {after.horizon} pulls.")
     return " ".join(lines)

@@ -9,14 +9,15 @@ from threading import Thread
 from latebloomer._util.console import print_aside
 from latebloomer._util.text import near
 
-STAYS = 600  # seconds that the page stays after the race has ended and the last tab was closed
-PATIENCE = 20.0  # seconds to wait for the page; after that the race starts without it
+# Seconds for which the page is served after the race has ended and the last tab was closed.
+STAYS = 600
+PATIENCE = 20.0  # seconds to wait for the page before the race starts without it
 
 
 def start_watching(journal: Path) -> int | None:
-    """Serve the live page in a separate process, which outlives the race, and print its address.
+    """Serve the live page in a separate process, which continues after the race, and print its URL.
 
-    Return the number of the process; None, with a warning, if it does not start.
+    Return the ID of the process; None, with a warning, if it does not start.
     """
     words = ["-m", "latebloomer", "watch", str(journal), "--exit-after-idle", str(STAYS)]
     answers: list[str] = []
@@ -33,7 +34,7 @@ def start_watching(journal: Path) -> int | None:
         answers.append(str(error))
     else:
         assert child.stdout is not None
-        read = child.stdout.readline  # the first line is its address, or what is missing
+        read = child.stdout.readline  # the first line is the URL, or what is missing
         reader = Thread(target=lambda: answers.append(read()), daemon=True)
         reader.start()
         try:
@@ -45,7 +46,7 @@ def start_watching(journal: Path) -> int | None:
         address = answers[0].strip() if answers else ""
         if address.startswith("http://"):
             child.stdout.close()
-            child.returncode = 0  # it outlives this process: no ResourceWarning
+            child.returncode = 0  # it continues after this process: avoid a ResourceWarning
             print_aside(f"Watch the race at {address}")
             return child.pid
         child.kill()

@@ -1,9 +1,10 @@
-"""The plan of a race in seconds, from the prices that it has recorded.
+"""The plan of a race with a budget in seconds, from recorded prices.
 
-A race in seconds with the policy "auto" plans by money: the price of a learner is the mean of its
-newest pulls, and levels follow from prices (`policies/priced_levels.py`). Until every learner has
-had its second pull, prices are taken as equal: first pulls are often slow. The plan is an event
-(`BudgetReplanned` with levels), so that a replay needs neither clock nor prices.
+If the budget is in seconds and the policy is "auto", the plan depends on prices: the price of a
+learner is the mean duration of its latest pulls, and levels are computed from prices
+(`policies/priced_levels.py`). Until every learner has had its second pull, prices count as equal,
+because first pulls are often slow. The plan is an event (`BudgetReplanned` with levels), so that a
+replay needs neither a clock nor prices.
 """
 
 from collections.abc import Sequence
@@ -17,37 +18,38 @@ from latebloomer.racing.race_state import RaceState
 from latebloomer.racing.settings import WASTE
 from latebloomer.session.events import FAILED
 
-MEASURED = 2  # pulls of a learner from which on its price is known
+MEASURED = 2  # minimum pulls of a learner for its price to be known
 
 
 class PricedPlan(NamedTuple):
-    """Levels of the arms that are left, and what they follow from."""
+    """The levels of the remaining arms, and their prices."""
 
-    levels: tuple[int, ...]  # pulls of each of k, ..., 2 arms when one is dropped
-    prices: tuple[float, ...]  # seconds of the next pull, by arm of the race, if drops use them
-    pulls: int  # of all arms, those that are spent included
-    trains_all: bool  # whether every arm that is left can be trained to the horizon
+    levels: tuple[int, ...]  # pulls per arm at which one of k, ..., 2 arms is dropped
+    # Per arm of the race, seconds of its next pull, if drops depend on prices.
+    prices: tuple[float, ...]
+    pulls: int  # total pulls of all arms, including those already spent
+    trains_all: bool  # whether every remaining arm can be trained to the horizon
 
 
 def plans_by_price(state: RaceState) -> bool:
-    """Return whether levels follow from prices: in a race in seconds that "auto" decides."""
+    """Return whether levels depend on prices: the budget is in seconds and the policy is "auto"."""
     session, settings = state.session, state.settings
     deciding = session.winner is None and not session.over
     return settings.auto and settings.seconds is not None and deciding
 
 
 def prices_known(state: RaceState) -> bool:
-    """Return whether every learner that can be trained has had its second pull."""
+    """Return whether every learner that can still be trained has had its second pull."""
     return all(state.session.pulls_of(i) >= MEASURED for i in state.session.trainable)
 
 
 def priced_plan(
     state: RaceState, arms: Sequence[int], money: float, between: float, parallel: int
 ) -> PricedPlan:
-    """Return the plan for arms with equally many pulls.
+    """Return the plan for arms that have had equally many pulls.
 
-    `money` is the seconds that are left, `between` what each pull costs besides its price, and
-    `parallel` the number of pulls that can be made at the same time.
+    `money` is the number of seconds left, `between` the cost of each pull in addition to its
+    price, in seconds, and `parallel` the number of pulls that can be made at the same time.
     """
     session, settings = state.session, state.settings
     now = session.pulls_of(arms[0])
@@ -65,7 +67,7 @@ def priced_plan(
     ordered = [price[arms[place]] for place in order]
     sweeps = [_sweep(ordered[j:], parallel) for j in range(len(ordered) - 1)]
     total = _sweep(list(price.values()), parallel)
-    # No learner is dropped on its first pull alone if the money pays for a second one of each.
+    # No learner is dropped after a single pull if the money pays for a second pull of each.
     patient = not known and money >= sweeps[0]
     least = max(settings.min_pulls, MEASURED if patient else 1)
     levels = priced_levels(sweeps, total, now, horizon, money, least)
@@ -76,7 +78,7 @@ def priced_plan(
 
 
 def _sweep(prices: Sequence[float], parallel: int) -> float:
-    """Return the seconds of one pull of each arm: the longest, if all are pulled at once.
+    """Return the seconds of one pull of each arm; with enough workers, those of the longest.
 
     >>> _sweep([4.0, 2.0, 1.0], parallel=1), _sweep([4.0, 2.0, 1.0], parallel=2)
     (7.0, 4.0)
@@ -84,16 +86,16 @@ def _sweep(prices: Sequence[float], parallel: int) -> float:
     return max(sum(prices) / parallel, max(prices))
 
 
-# --- what prices say, in words ---
+# --- costs as text ---
 
-WORTH_SAYING = 1.0  # seconds of training all learners: below that nobody waits
-SHOWN = 3  # levels of a plan in words; of more, the first ones and the last
+WORTH_SAYING = 1.0  # show no cost if training all learners takes less than this many seconds
+SHOWN = 3  # maximum levels in the text of a plan; of more, the first ones and the last one
 
 
 def costs_in_words(state: RaceState) -> str:
-    """Return what training all learners takes, and the plan in seconds; empty if neither is known.
+    """Return text with the time to train all learners, and the plan; empty if neither is known.
 
-    By the prices of the second pulls on.
+    Prices are the durations of second and later pulls.
     """
     lines = []
     full = state.settings.pulls_per_training
@@ -119,7 +121,7 @@ def _about(seconds: float) -> str:
 
 
 def seconds_of_all(state: RaceState, full: int) -> float:
-    """Return about how long all full trainings take, by the prices so far."""
+    """Return the estimated seconds of all full trainings, by the prices so far."""
     session, times = state.session, state.times
     open_arms = [i for i in range(len(state.names)) if session.departure(i) is None]
     rest = sum(times.price(i) * (full - session.pulls_of(i)) for i in open_arms)
@@ -127,7 +129,7 @@ def seconds_of_all(state: RaceState, full: int) -> float:
 
 
 def seconds_of_race(state: RaceState) -> float:
-    """Return how long the race takes: its time, or about that of its pulls."""
+    """Return the seconds of the race: its time budget, or an estimate for its pulls."""
     session, times = state.session, state.times
     if state.settings.seconds is not None:
         return state.settings.seconds
@@ -136,7 +138,7 @@ def seconds_of_race(state: RaceState) -> float:
 
 
 def levels_in_words(levels: Sequence[tuple[int, int]], full: int | None, horizon: int) -> str:
-    """Return the plan of a race in seconds.
+    """Return the plan of a race in seconds as text.
 
     >>> levels_in_words([(5, 7), (4, 9), (3, 12), (2, 20)], None, 100)
     'Plan by price: all 5 to 7 pulls each, then 4 to 9, 3 to 12, 2 to 20.'

@@ -1,24 +1,24 @@
-"""What pulls have taken, from the seconds that a journal records."""
+"""The durations of pulls, from the seconds that a journal records."""
 
 from collections import deque
 
 from latebloomer.session.events import PullFailed, Restored, ScoreReported
 
-NEWEST = 8  # latest pulls of an arm that tell how long its next one takes
+NEWEST = 8  # number of latest pulls of an arm from which its price is computed
 
 
 class PullTimes:
-    """Seconds of pulls and of other work, counted from events alone, so that a replay agrees."""
+    """The seconds of pulls and other work, computed only from events, so that a replay agrees."""
 
     def __init__(self, arms: int) -> None:
-        self.by_arm = [0.0] * arms  # seconds of all counted pulls
-        self.training = 0.0  # the same of all arms
-        self.other = 0.0  # seconds of failed pulls, and of building learners while racing
+        self.by_arm = [0.0] * arms  # seconds of all counted pulls, by arm
+        self.training = 0.0  # seconds of all counted pulls of all arms
+        self.other = 0.0  # seconds of failed pulls, and of building learners during the race
         self.longest_pull = 0.0
         self._newest = [deque[float](maxlen=NEWEST) for _ in range(arms)]
 
     def admit(self, arms: int) -> None:
-        """Make room for arms that have joined: `arms` in total."""
+        """Add places for arms that have joined; `arms` is the new total."""
         for _ in range(arms - len(self.by_arm)):
             self.by_arm.append(0.0)
             self._newest.append(deque(maxlen=NEWEST))
@@ -26,7 +26,7 @@ class PullTimes:
     def add_pull(self, event: ScoreReported, pulls: int) -> None:
         """Add a counted pull of an arm that has now had `pulls` pulls.
 
-        The first pull of an arm is often slow, so it counts only while it is the only one.
+        The first pull of an arm is often slow, so it counts only until there is a second one.
         """
         arm, seconds = event.arm, event.seconds
         if pulls == 2:
@@ -37,10 +37,10 @@ class PullTimes:
         self.longest_pull = max(self.longest_pull, seconds)
 
     def add_other(self, event: PullFailed | Restored) -> None:
-        """Add time that was spent, but is not the price of a pull."""
+        """Add time that was spent but is not part of a pull's price."""
         self.other += event.seconds
 
     def price(self, arm: int) -> float:
-        """Return the seconds of an arm's next pull: the mean of its newest pulls, or 0."""
+        """Return the expected seconds of an arm's next pull: the mean of its latest pulls, or 0."""
         newest = self._newest[arm]
         return sum(newest) / len(newest) if newest else 0.0

@@ -1,12 +1,12 @@
-"""The time of a race: how much is over, how many pulls fit into the rest, and what that makes due.
+"""The clock of a race: time spent, pulls that fit into the rest, and events that are due.
 
-The first sweep measures a pull; then the budget in pulls is `spent + time left / pull length`, and
-it is set again when a phase ends or when the forecast is off by more than 2 %. Each new budget is
-an event, so that a replay needs no clock. The time of earlier processes counts; the time that a
-resume takes to restore learners does not.
+The first sweep measures the length of a pull. Then the budget in pulls is `spent + time left /
+pull length`. It is computed again when a phase ends, or when the number of pulls that fit differs
+from the plan by more than 2 %. Each new budget is an event, so that a replay needs no clock. The
+time of earlier processes counts; the time in which a resume restores learners does not.
 
-What a pull takes is read from the seconds that the journal records (`PullTimes`), in earlier
-processes too. So a race that was killed and resumed plans as if it had never stopped.
+The length of a pull is computed from the seconds in the journal (`PullTimes`), including those of
+earlier processes. So a race that was killed and resumed plans as if it had never stopped.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -18,11 +18,13 @@ from latebloomer.racing.race_state import RaceState
 from latebloomer.session.checked_inputs import whole_budget
 from latebloomer.session.events import BudgetReplanned, Stopped
 
-SLACK = 0.02  # a forecast this close to the time given stays
-PAUSE = 0.01  # of the time given, at least, between two plans within a phase
-TICK = 1e-7  # no pull is shorter, in seconds
-LEAST_REVIEW = 8  # pulls of each learner, at least, between two waits for each other
-GRACE = 0.1  # of the time given, after its end, until calls that can be interrupted are
+SLACK = 0.02  # re-plan only if the number of pulls that fit is off by more than 2 %
+PAUSE = 0.01  # minimum share of the time budget between two plans within a phase
+TICK = 1e-7  # seconds: shortest pull that is assumed
+# Minimum pulls of each learner between two points where learners wait for each other.
+LEAST_REVIEW = 8
+# Grace period after the end, as a share of the time budget: then calls are interrupted.
+GRACE = 0.1
 LEAST_GRACE = 1.0  # seconds
 
 
@@ -32,16 +34,17 @@ def grace_of(seconds: float | None) -> float:
 
 
 class RaceClock:
-    """Measures the time of a race, and says which event it makes due.
+    """Measure the time of a race, and return the event that is due because of it.
 
     Parameters
     ----------
     state : RaceState
-        The race, with its settings and the seconds that it has recorded.
+        State of the race, with its settings and recorded seconds.
     parallel_pulls : int
         Number of pulls that can be made at the same time.
     now : Callable[[], float] | None
-        Gives the seconds on a clock that is never set. Default: `time.perf_counter`.
+        Function that returns the seconds of a clock that is never set. Default:
+        `time.perf_counter`.
     """
 
     def __init__(
@@ -50,14 +53,14 @@ class RaceClock:
         parallel_pulls: int = 1,
         now: Callable[[], float] | None = None,
     ) -> None:
-        self.reserved = 0.0  # seconds kept for what comes after the race
+        self.reserved = 0.0  # seconds reserved for work after the race
         self._state, self._now = state, now or perf_counter
-        self._tried = 0  # number of arms, once each of them has been tried
-        self._review = 0  # pulls of each arm when the plan is looked at again
+        self._tried = 0  # number of arms, when each of them has been tried
+        self._review = 0  # pulls of each arm at which the plan is checked again
         self.start(parallel_pulls)
 
     def start(self, parallel_pulls: int = 1) -> None:
-        """Let the time of the race run from here, after what is recorded."""
+        """Start the clock; recorded time of earlier processes is added."""
         self._parallel_pulls = parallel_pulls
         self._began = self._now() - self._state.elapsed
 
@@ -67,22 +70,22 @@ class RaceClock:
         return self._now() - self._began
 
     def exclude(self, seconds: float) -> None:
-        """Take time out that is not the race's: restoring learners."""
+        """Exclude time that does not count, such as the time to restore learners."""
         self._began += seconds
 
     def seconds_for_calls(self) -> float:
-        """Return the seconds until calls that still run are interrupted."""
+        """Return the seconds until running calls are interrupted."""
         seconds = self._state.settings.seconds
         if seconds is None or self._state.session.over:
             return inf
         return seconds + grace_of(seconds) - self.elapsed
 
     def pulls_until_review(self, wanted: Mapping[int, int]) -> Mapping[int, int]:
-        """Return the wanted pulls that may be made before the plan in time is looked at again.
+        """Return the wanted pulls that may be made before the plan is checked again.
 
-        Plans need learners with equally many pulls. So learners that are pulled at the same time
-        wait for each other: after each sweep until prices are known, then when half of the pulls
-        up to the next level are made.
+        A new plan needs learners with equally many pulls. So learners that are pulled at the same
+        time wait for each other: until prices are known, after each sweep, and then after half of
+        the pulls up to the next level.
         """
         state, session = self._state, self._state.session
         if state.settings.seconds is None or session.decides_every_pull or len(wanted) < 2:
@@ -95,10 +98,10 @@ class RaceClock:
         room = {i: min(n, self._review - session.pulls_of(i)) for i, n in wanted.items()}
         return {i: n for i, n in room.items() if n > 0}
 
-    # --- what is due ---
+    # --- events that are due ---
 
     def event_due(self) -> BudgetReplanned | Stopped | None:
-        """Return the new budget, or the end, that is due now; None if the plan stays."""
+        """Return the event that is due now, a new budget or the end; None if the plan stays."""
         session, seconds = self._state.session, self._state.settings.seconds
         if seconds is None or not session.spent:
             return None
@@ -117,7 +120,7 @@ class RaceClock:
         return None
 
     def budget_with_winner(self, arm: int) -> int | None:
-        """Return the total pulls if this arm has all time that is left; None without a limit."""
+        """Return the total pulls if this arm gets all remaining time; None without a time budget."""
         seconds = self._state.settings.seconds
         return None if seconds is None else self._pulls_until(seconds, [arm])
 
@@ -128,12 +131,12 @@ class RaceClock:
         return (settings.seconds or inf) * (1.0 if selected else 1.0 - settings.winner_share)
 
     def _pulls_until(self, end: float, arms: Sequence[int]) -> int:
-        """Return the total pulls if these arms are pulled until `end` seconds of the race."""
+        """Return the total pulls if these arms are pulled until second `end` of the race."""
         left = end - self.reserved - self.elapsed
         return self._state.session.spent + max(0, round(left / self._pull_length(arms)))
 
     def _pull_length(self, arms: Sequence[int]) -> float:
-        """Return the seconds per pull, with what is between pulls, over arms pulled evenly."""
+        """Return the mean seconds per pull of these arms, including the time between pulls."""
         times, session = self._state.times, self._state.session
         pulls, together = max(1, session.spent), min(self._parallel_pulls, len(arms)) or 1
         prices = [times.price(i) / together for i in arms if session.pulls_of(i)]
@@ -143,15 +146,15 @@ class RaceClock:
         return max(TICK, mean + self._between())
 
     def _between(self) -> float:
-        """Return the seconds between two pulls."""
+        """Return the mean seconds between two pulls."""
         times, pulls = self._state.times, max(1, self._state.session.spent)
         busy = (times.training + times.other) / self._parallel_pulls
         return max(0.0, (self.elapsed - busy) / pulls)
 
     def _is_out_of_time(self) -> bool:
-        """Return whether another pull would end further from the end time than stopping now.
+        """Return whether stopping now is closer to the end time than one more pull.
 
-        Never if it is the first pull of an arm.
+        The result is False if the next pull is the first one of an arm.
         """
         session = self._state.session
         due = session.ask()
@@ -159,11 +162,11 @@ class RaceClock:
         return session.pulls_of(due) > 0 and left < self._pull_length([due]) / 2
 
     def _new_budget(self) -> int | None:
-        """Return the total pulls that fit, if the plan needs another number; else None."""
+        """Return the total number of pulls that fit, if the plan must be changed; else None."""
         session, latest = self._state.session, self._state.planned
         arms = session.trainable
         if session.over and latest is not None and latest.final and latest.spent == session.spent:
-            return None  # it was stopped, or more pulls have not changed that it is over
+            return None  # stopped, or already over in spite of more pulls
         if not session.over and plans_by_price(self._state) and len(arms) > 1:
             return None
         if not arms or not (self._every_arm_was_tried() or session.winner is not None):
@@ -177,7 +180,7 @@ class RaceClock:
         return max(fits, session.spent)
 
     def _priced_plan_due(self) -> BudgetReplanned | None:
-        """Return the levels that recorded prices pay for, if they are not those in force."""
+        """Return the levels for the recorded prices, if they differ from those in force."""
         state, session = self._state, self._state.session
         arms = session.trainable
         if len(arms) < 2 or not self._every_arm_was_tried() or not self._is_even(arms):
@@ -205,14 +208,14 @@ class RaceClock:
         return session.pulls_of(arm) > 0 or session.departure(arm) is not None
 
     def _is_plan_due(self, arms: Sequence[int], fits: int, planned: int) -> bool:
-        """Return whether to plan now: only where arms have had equally many pulls, or need not."""
+        """Return whether to plan now: arms must have equally many pulls, unless the policy picks."""
         near = not self._has_waited() or abs(fits - planned) <= SLACK * fits
         if near and not self._is_new_phase():
             return False
         return self._state.session.decides_every_pull or self._is_even(arms)
 
     def _is_new_phase(self) -> bool:
-        """Return whether no budget was set in this phase, or since prices are known."""
+        """Return whether no budget was set yet in this phase, or since prices are known."""
         latest, session = self._state.planned, self._state.session
         if latest is None or session.phase[0] != latest.phase:
             return True
@@ -220,7 +223,7 @@ class RaceClock:
         return just_known and all(session.pulls_of(i) == MEASURED for i in session.trainable)
 
     def _has_waited(self) -> bool:
-        """Return whether the latest budget was set long enough ago for another one."""
+        """Return whether enough time has passed since the latest budget was set."""
         latest, seconds = self._state.planned, self._state.settings.seconds or 0.0
         return latest is None or self.elapsed - latest.elapsed >= PAUSE * seconds
 

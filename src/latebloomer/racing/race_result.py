@@ -1,4 +1,4 @@
-"""From the end of a race to its verdict and its trained learners."""
+"""The end of a race: its verdict and its trained learners."""
 
 from dataclasses import replace
 from functools import partial
@@ -24,10 +24,10 @@ def result_of(driver: Driver) -> Verdict:
     verdict = build_verdict(state, path)
     driver.record(
         events.RaceFinished(verdict.summary())
-    )  # before the winner's own code runs again
+    )  # record first: restoring the winner runs user code that may fail
     noted = len(state.notes)
     learner = driver.winner()
-    if len(state.notes) > noted:  # about the winner
+    if len(state.notes) > noted:  # warnings about the winner are new
         verdict = build_verdict(state, driver.journal.path)
     loader = partial(load_learner, state, driver.entries, driver.states)
     verdict = replace(verdict, learner=learner, loader=loader)
@@ -36,9 +36,9 @@ def result_of(driver: Driver) -> Verdict:
 
 
 def load_learner(race: RaceState, entries: list[Entry], states: SavedStates, name: str) -> Any:
-    """Restore a learner of a race that has ended, in this process, with all of its pulls.
+    """Restore a learner of a finished race in this process, with all of its pulls.
 
-    How many pulls were trained again is printed.
+    Print how many pulls were repeated.
     """
     arm = race.names.index(name)
     done, own = race.session.pulls_of(arm), OwnStates()

@@ -1,8 +1,9 @@
-"""A race with its journal: what happens is written first, and known after that.
+"""A race with its journal: events are first written and then applied.
 
-Whatever happens is an event. It is in the journal before the session receives it, so no decision
-rests on a pull that could be lost, and a pull that was not written is not counted. Races and the
-trials of other tools are recorded here and nowhere else. Recording calls nobody.
+Everything that happens is an event. It is written to the journal before the session receives it,
+so no decision depends on a pull that could be lost, and a pull that was not written does not
+count. Races and the trials of other tools are recorded only here. Recording calls no callbacks or
+displays.
 """
 
 import os
@@ -26,14 +27,14 @@ from latebloomer.version import __version__
 
 
 class RecordedRace:
-    """Writes the events of one race, and keeps its state and its time.
+    """Write the events of one race, and keep its state and its clock.
 
     Parameters
     ----------
     state : RaceState
-        The race as its journal left it.
+        State of the race from its journal.
     journal : EventLog
-        Where its events are written.
+        Log to which the events are written.
     now : Callable[[], float] | None
         Gives the seconds on a clock that is never set. Default: `time.perf_counter`.
     """
@@ -44,12 +45,12 @@ class RecordedRace:
         self.state, self.journal = state, journal
         self.clock = RaceClock(state, now=now)
         self._process = os.getpid()
-        self._moved = False  # whether the journal was lost once
+        self._moved = False  # whether the journal was lost before
 
     def record(self, *happened: Event) -> list[Event]:
-        """Let events happen: first in the journal, then in the race.
+        """Write events to the journal, then apply them to the race.
 
-        Return what follows from them: arms that were dropped or revived.
+        Return the drops and revivals that follow from them.
         """
         if os.getpid() != self._process:
             end_fork()
@@ -59,13 +60,13 @@ class RecordedRace:
         return [news for event in happened for news in self.state.apply(event)]
 
     def events(self) -> Iterator[Event]:
-        """Yield all events so far, in order, those of earlier processes included."""
+        """Yield all events so far, in order, including those of earlier processes."""
         return (entry.event for entry in self.journal.read())
 
     def move_if_lost(self) -> WarningNoted | None:
-        """Continue in a new file next to the journal if that was deleted or replaced.
+        """Continue in a new file next to the journal if the journal was deleted or replaced.
 
-        Return what has happened to the journal, as a warning, if anything has.
+        Return a warning about what has happened to the journal, if anything has.
         """
         note = self.journal.take_note()
         if note:
@@ -74,7 +75,8 @@ class RecordedRace:
             return None
         self._moved, lost = True, self.journal
         known: list[Event] = [self.state.created, *self.state.session.events]
-        with suppress(JournalError):  # else the lost file is still open, and has all of them
+        # If this fails, the lost file is still open and has all events.
+        with suppress(JournalError):
             known = list(self.events())
         self.journal = rescued = recovery.rescue(lost, known)
         lost.close()
@@ -83,17 +85,17 @@ class RecordedRace:
         return WarningNoted(None, text)
 
     def close(self) -> None:
-        """Close the journal; what is known stays."""
+        """Close the journal; the state can still be read."""
         self.journal.close()
 
 
 def process_started() -> ProcessStarted:
-    """Return the event that this process starts or resumes a race."""
+    """Return the event for a process that starts or resumes a race."""
     return ProcessStarted(f"process {os.getpid()} on {platform.node()}", versions())
 
 
 def versions() -> dict[str, str]:
-    """Return the versions that the race runs on."""
+    """Return the versions of Python and the libraries that the race uses."""
     return {
         "latebloomer": __version__,
         "python": platform.python_version(),

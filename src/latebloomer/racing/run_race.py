@@ -1,4 +1,4 @@
-"""What `race`, `resume` and `read_verdict` do: all parts of a race come together here."""
+"""The implementation of `race`, `resume` and `read_verdict`, which combines all parts of a race."""
 
 import os
 from collections.abc import Mapping
@@ -55,7 +55,7 @@ CRASHES = (
 
 
 def start_race(request: RaceRequest, journal: Place | None, if_exists: str = ERROR) -> Verdict:
-    """Start a race and run it; if `if_exists` says so, resume the race that is there."""
+    """Start a race and run it, or resume an existing race if `if_exists` is "resume"."""
     options, learners = request.options, request.learners
     if options.watch and journal is None:
         raise SettingError("watch=True needs a journal, which the page reads: omit journal=None")
@@ -63,11 +63,11 @@ def start_race(request: RaceRequest, journal: Place | None, if_exists: str = ERR
     runner = make_runner("local" if options.runner is None else options.runner)
     functions = check_callbacks(options.callbacks)
     passed = entries_of(learners, request.rules.seed)
-    with program_numbers_kept():  # a learner may be built to ask how long its training is
+    with program_numbers_kept():  # a learner may be built to read the length of its training
         settings = request.settings(runner.as_dict())
     entries = with_shares(passed, settings.shares)
     created = events.Created(os.urandom(6).hex(), settings.as_dict(), tuple(learners))
-    state = RaceState(created, settings.policy)  # raises errors before a file is made
+    state = RaceState(created, settings.policy)  # raises errors before a file is created
     display = make_display(options.progress, state)
     check_memory_limit(runner.max_in_memory, entries, state.session, settings)
     opened = _begun(journal, created, if_exists)
@@ -84,20 +84,20 @@ def start_race(request: RaceRequest, journal: Place | None, if_exists: str = ERR
 
 
 def _begun(journal: Place | None, created: events.Created, if_exists: str) -> EventLog | None:
-    """Return the journal of a new race; None if there is a race that should be resumed."""
+    """Create the journal of a new race; return None if there is a race to resume."""
     resumes = if_exists == RESUME
     if resumes and holds_race(journal):
         return None
     try:
         return begin(journal, created, if_exists)
     except JournalMismatch:
-        if resumes and holds_race(journal):  # another process has started it
+        if resumes and holds_race(journal):  # another process has just started it
             return None
         raise
 
 
 def resume_race(journal: Place, request: ResumeRequest) -> Verdict:
-    """Resume the race of a journal; extend it if more is asked for than it has."""
+    """Resume the race of a journal; extend it if the request has a larger budget."""
     options = request.options
     functions = check_callbacks(options.callbacks)
     runner = None if options.runner is None else make_runner(options.runner)
@@ -122,11 +122,11 @@ def resume_race(journal: Place, request: ResumeRequest) -> Verdict:
 
 
 def _with_new(request: ResumeRequest, race: RaceState) -> Mapping[str, Given]:
-    """Return the learners that are passed, those to add included."""
+    """Return the learners of a request, including those to add."""
     learners, add = request.learners, request.add
     if add is not None and not isinstance(add, Mapping):
         raise SettingError(f"add={add!r}, but add must be a dict of names and learners")
-    for name in add or {}:  # which may also be among the learners, if the call is repeated
+    for name in add or {}:  # they may also be in `learners`, if the call is repeated
         if name in race.created.names:
             problem = f"add={{{name!r}: ...}}, but {name!r} is in this race already"
             raise SettingError(f"{problem}. Give a name other than {', '.join(race.names)}.")
@@ -136,7 +136,7 @@ def _with_new(request: ResumeRequest, race: RaceState) -> Mapping[str, Given]:
 def _same_entries(
     journal: Place, race: RaceState, learners: Mapping[str, Given], extension: Extension
 ) -> list[Entry]:
-    """Return the learners in the order of the race; raise an error if they are others."""
+    """Return the learners in the order of the race; raise an error if they differ from its own."""
     passed = {entry.name: entry for entry in entries_of(learners, race.settings.seed)}
     new = [event.name for event in extension.happens if isinstance(event, events.Joined)]
     names = [*race.names, *new]
@@ -147,7 +147,7 @@ def _same_entries(
 
 
 def look_at(journal: Place | None, policy: Policy | str | None) -> Verdict:
-    """Return the verdict of a journal as it stands."""
+    """Return the verdict of a journal, or its standings so far."""
     with closing(files.read(journal_at(journal), brief=True)) as opened:
         state = RaceState.replayed(opened.read(), policy)
     if state.session.spent == 0 and not state.session.over:
@@ -156,7 +156,7 @@ def look_at(journal: Place | None, policy: Policy | str | None) -> Verdict:
 
 
 def _run(driver: Driver, watch: bool, extension: Extension) -> Verdict:
-    """Run a race to its end, and close all of it."""
+    """Run a race to its end, and close everything."""
     state, display = driver.race, driver.display
     try:
         driver.record(process_started())
@@ -187,7 +187,8 @@ def _run(driver: Driver, watch: bool, extension: Extension) -> Verdict:
         try:
             driver.runner.stop()
             driver.states.close()
-            with suppress(errors.JournalError):  # a disk that is full or gone: reported before
+            # Disk full or gone: already reported when the write failed.
+            with suppress(errors.JournalError):
                 driver.record(events.ProcessClosed())
         finally:
             driver.recorded.close()

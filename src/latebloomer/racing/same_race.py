@@ -1,4 +1,4 @@
-"""Whether a call is about the race in that journal, and how it differs if it is not."""
+"""Comparison of a call with the race in a journal."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -16,14 +16,14 @@ from latebloomer.session.events import Created
 Values = Mapping[str, Any]  # settings by name
 
 
-# The policy is compared when the settings are read, and so are learners; the others change no
-# decision.
+# Settings that are not compared here: the policy and learners are compared when the settings are
+# read; the others change no decision.
 NOT_COMPARED = ("policy", "auto", "runner", "learner_settings")
-LARGER = ("trainings", "budget")  # a race can be extended by them
+LARGER = ("trainings", "budget")  # a larger value extends the race
 
 
 def holds_race(journal: Place | None) -> bool:
-    """Return whether there is a journal with at least one pull, after a kill in place again."""
+    """Return whether there is a journal with at least one pull; first finish its rewriting."""
     if journal is None or not Path(journal).is_file():
         return False
     files.finish_rewriting(resolved(journal))
@@ -34,14 +34,14 @@ def holds_race(journal: Place | None) -> bool:
 
 
 def race_in(journal: Place) -> Created:
-    """Return the event that a journal begins with."""
+    """Return the first event of a journal."""
     return files.glance(journal).created
 
 
 def need_same_settings(journal: Place, settings: Settings, policy: Policy | str | None) -> None:
-    """Raise `JournalMismatch` unless a journal's race was started with these settings."""
+    """Raise `JournalMismatch` if a journal's race was started with other settings."""
     recorded = dict(race_in(journal).settings)
-    Settings.from_dict(recorded, policy)  # compares the policy
+    Settings.from_dict(recorded, policy)  # compares the policies
     asked = {name: value for name, value in vars(settings).items() if name not in NOT_COMPARED}
     larger = [name for name in LARGER if asked[name] and asked[name] != recorded.get(name)]
     place = near(Path(journal).absolute())
@@ -51,7 +51,7 @@ def need_same_settings(journal: Place, settings: Settings, policy: Policy | str 
 
 
 def need_same(journal: Place, recorded: Values, asked: Values, advice: str) -> None:
-    """Raise `JournalMismatch`, with every difference, unless what is asked for is recorded."""
+    """Raise `JournalMismatch`, with every difference, if the call differs from the journal."""
     _need_none(journal, differences(recorded, asked), advice)
 
 
@@ -62,7 +62,7 @@ def _need_none(journal: Place, parts: list[str], advice: str) -> None:
 
 
 def differences(recorded: Mapping[str, Any], asked: Mapping[str, Any]) -> list[str]:
-    """Return what is asked for and was recorded otherwise; mappings are compared name by name.
+    """Return the differences between recorded and requested values, by name, as sentences.
 
     >>> differences({"seed": 0, "forest": {"depth": 6}}, {"seed": 1, "forest": {"depth": 8}})
     ['seed was 0, is 1', 'forest: depth was 6, is 8']
@@ -87,14 +87,14 @@ def differences(recorded: Mapping[str, Any], asked: Mapping[str, Any]) -> list[s
 
 
 def _plain(value: Any) -> Any:
-    """Return a value as a journal returns it."""
+    """Return a value as it is read from a journal."""
     return list(value) if isinstance(value, tuple) else value
 
 
 def need_same_learners(journal: Place, recorded: Values, asked: Values) -> None:
-    """Raise `JournalMismatch` unless learners have the settings that the journal recorded.
+    """Raise `JournalMismatch` if learners have other settings than in the journal.
 
-    What differs in the same way for all of them, such as the data, is named once.
+    A difference that is the same for all learners, such as the data, is named once.
     """
     both = [name for name in recorded if name in asked]
     by_name = {

@@ -1,4 +1,4 @@
-"""How arms stand, and why; how far the session has come."""
+"""The standings of a session: the state of each arm and why, and how far the session is."""
 
 from math import isnan, nan
 
@@ -20,12 +20,12 @@ def standings(state: SessionState) -> list[LearnerView]:
 
 
 def explain(state: SessionState, arm: int | str) -> LearnerView:
-    """Return how an arm stands, and the numbers that decided."""
+    """Return the view of an arm: its state, and the numbers that decided."""
     return _view(state, state.index(arm), best_or_none(state))
 
 
 def recommendation(state: SessionState) -> Recommendation:
-    """Return the arm to keep, by what is known now."""
+    """Return the arm to keep, by all scores so far."""
     arm = best_arm(state)
     estimates = tuple(estimate(state, i) for i in range(len(state.names)))
     name, pulls = state.names[arm], tuple(state.pulls)
@@ -66,7 +66,7 @@ def _word(state: SessionState, i: int, best: int) -> str:
 
 
 def _comparison(state: SessionState, i: int, best: int) -> Decision | None:
-    """Return what an arm that was not dropped is compared with: the best one."""
+    """Return the comparison of an arm that was not dropped with the best arm."""
     selected = state.selection
     if not state.pulls[i]:
         return None
@@ -97,7 +97,7 @@ def reason(state: SessionState) -> str:
 
 
 def why_over(state: SessionState) -> str:
-    """Return why no more pulls are requested, although the budget has some."""
+    """Return why no more pulls are requested, although pulls of the budget are left over."""
     reached = f"has reached the horizon of {state.horizon:,} pulls"
     if state.selection is not None:
         name, gone = quoted(state.names[state.selection.arm]), state.selection.arm in state.exits
@@ -107,14 +107,14 @@ def why_over(state: SessionState) -> str:
         if best != OVER and was_dropped(state, best):
             kept = quoted(state.names[best])
             return f"all remaining learners failed; {kept}, dropped before, is kept"
-        return "no learner that takes pulls remains"
+        return "no learner is left to train"
     return (
         f"every remaining learner {reached}" if all_at_horizon(state) else "the plan is complete"
     )
 
 
 def all_at_horizon(state: SessionState) -> bool:
-    """Return whether no remaining arm may be trained further."""
+    """Return whether every remaining arm has reached the horizon."""
     return all(state.pulls[i] >= state.horizon for i in state.racing)
 
 

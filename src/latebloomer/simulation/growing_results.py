@@ -1,4 +1,4 @@
-"""Results that grow while runs come in, in memory and in a file."""
+"""Results that grow while runs finish, in memory and in a file."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -15,17 +15,18 @@ from latebloomer.simulation.results.counts import Cell, Counts, Ranges, missing_
 from latebloomer.simulation.results.results import Results
 from latebloomer.simulation.results.tally import Tally
 
-EVERY = 15.0  # seconds of work that a kill may cost
-SHARE = 20  # work this many times as long as the last save took: at most 5 % for large results
+EVERY = 15.0  # seconds between two saves, which a kill may cost
+# Work at least this many times as long as the last save took, so that saves take at most 5 %.
+SHARE = 20
 
 
 # --- results that grow ---
 
 
 class GrowingResults:
-    """Hold what a simulation has found so far, in memory and, if `out` is given, in a file.
+    """Hold the results of a simulation so far, in memory and, if `out` is set, in a file.
 
-    If the file exists, only the runs that it lacks are simulated.
+    If the file exists, only the runs that are missing in it are simulated.
     """
 
     def __init__(self, blank: Results, out: File | None) -> None:
@@ -39,16 +40,16 @@ class GrowingResults:
         self._next_save = monotonic() + EVERY
 
     def missing(self, experiments: Sequence[Experiment]) -> list[Experiment]:
-        """Return the experiments that are left; raise an error if the file has other settings."""
+        """Return the experiments still to run; raise an error if the file has other settings."""
         for experiment in experiments if self.results.cells else ():
             self._check(experiment)
         missing = [part for experiment in experiments for part in self._missing(experiment)]
         if missing and self._path is not None:
-            need_writable(self._path)  # rather than after hours of work
+            need_writable(self._path)  # checked now, not after hours of work
         return missing
 
     def add(self, experiment: Experiment, counts: Counts) -> None:
-        """Add the counts of runs that are not known yet; write them when it is time."""
+        """Add the counts of new runs; save the file from time to time."""
         if counts.cells:
             known, ((run, _), *_) = self._known(experiment.budget), counts.cells[0].ranges
             fresh: Any = {
@@ -61,7 +62,7 @@ class GrowingResults:
             self.save()
 
     def interrupted(self, wanted: int) -> Interrupted:
-        """Return what Ctrl-C raises, after `wanted` runs per policy were asked for."""
+        """Return the exception for Ctrl-C in a simulation of `wanted` runs per policy."""
         done: dict[int, int] = {}
         for cell in self.results.cells:
             done[cell.budget] = max(done.get(cell.budget, 0), cell.runs)
@@ -72,7 +73,7 @@ class GrowingResults:
         return Interrupted(state, None, where, self.results)
 
     def save(self) -> None:
-        """Write the file, unless it has all that is known."""
+        """Write the file, unless it already has all results."""
         if self._path is not None and self.results is not self._saved:
             began, new = monotonic(), self.results
             new.save(self._path)
@@ -85,7 +86,7 @@ class GrowingResults:
         return {count.labels: count.ranges for count in counted if count.budget == budget}
 
     def _missing(self, experiment: Experiment) -> Iterator[Experiment]:
-        """Yield ranges of runs that some policy lacks, alone or in a pair."""
+        """Yield ranges of runs that are missing for a policy or a pair of policies."""
         labels, known = sorted(experiment.policies, key=rank), self._known(experiment.budget)
         holes = [
             missing_ranges(known.get(some, ()), experiment.first, experiment.last)
@@ -106,7 +107,7 @@ class GrowingResults:
                 self._need_company(old, experiment)
 
     def _need_company(self, old: Cell, experiment: Experiment) -> None:
-        """Raise unless the policies are the same: by sums the draws depend on all of them."""
+        """Raise an error if policies differ: by sums, the draws depend on all of them."""
         pairs = (pair.labels for pair in self.results.pairs if pair.budget == old.budget)
         met = {old.policy}.union(*(labels for labels in pairs if old.policy in labels))
         if old.method == "sums" and met != set(experiment.policies):

@@ -1,9 +1,10 @@
-r"""Regret while learning: what the best sequence of pulls in hindsight would have earned more.
+r"""Regret while learning: how much more the best sequence of pulls would have earned.
 
-The policy regret of [Metelli22] compares the sum of the means that a run has pulled with that of
-the best sequence of as many pulls. Where means never fall, the sum over an arm's first n pulls is
-convex in n, so the best sequence pulls one arm only (or, with a horizon H, some arms H times and
-one arm the rest). Where some fall, the best numbers of pulls are found arm by arm.
+The policy regret of [Metelli22] is the difference between the sum of means of the best sequence of
+pulls and the sum of means that a run has pulled, with equal numbers of pulls. If means never fall,
+the sum over an arm's first n pulls is convex in n. Then the best sequence pulls only one arm (or,
+with a horizon H, some arms H times and one arm for the rest). If some means fall, the best numbers
+of pulls are computed arm by arm.
 """
 
 from collections.abc import Callable, Iterator
@@ -14,10 +15,11 @@ import numpy as np
 from latebloomer.problems.curves import Floats
 from latebloomer.theory.complexity import TIE
 
-MOST_STEPS = 2 * 10**9  # additions, 2 s: with more, curves that fall have no regret while learning
-SORTING = 30  # additions that take as long as sorting a number among many
+# Maximum additions (2 s); beyond, falling curves have no regret while learning.
+MOST_STEPS = 2 * 10**9
+SORTING = 30  # additions that take as long as sorting one of many numbers
 
-Rows = Callable[[], Iterator[Floats]]  # the means of one arm after the other
+Rows = Callable[[], Iterator[Floats]]  # yields the means of one arm after the other
 
 
 def totals(means: Floats) -> Floats:
@@ -26,10 +28,11 @@ def totals(means: Floats) -> Floats:
 
 
 def best_totals(rows: Rows, budget: int) -> Floats | None:
-    """Return the largest sum of means that 0, 1, ..., `budget` pulls can have.
+    """Return the largest sums of means that 0, 1, ..., `budget` pulls can have.
 
-    An arm is pulled at most as often as it has means. None if that takes too long to find.
-    Rows are read one by one, so that means that never fall take the memory of one arm.
+    An arm is pulled at most as often as it has means. The result is None if the computation would
+    take too long. Rows are read one by one, so means that never fall need only the memory of one
+    arm.
 
     >>> rises, falls, same = map(np.array, ([0.1, 0.5, 0.9], [0.9, 0.1, 0.1], [0.4, 0.4, 0.4]))
     >>> best_totals(lambda: iter([rises, same]), 4)
@@ -50,7 +53,7 @@ def best_totals(rows: Rows, budget: int) -> Floats | None:
 
 
 def _of_any(rows: Rows, first: int, longest: int, pulls: int) -> Floats | None:
-    """Return the same for any means, beginning with the arm `first`; None after too many steps."""
+    """Return the best totals for any means, from arm `first` on; None after too many steps."""
     best, left = np.full(pulls + 1, -np.inf), MOST_STEPS
     best[: longest + 1] = totals(next(islice(rows(), first, None)))[: longest + 1]
     for arm, row in enumerate(rows()):
@@ -66,12 +69,12 @@ def _of_any(rows: Rows, first: int, longest: int, pulls: int) -> Floats | None:
 
 
 def _worth_trying(best: Floats, earned: Floats) -> list[int]:
-    """Return the pulls n of a further arm that may be a part of a best sequence.
+    """Return the numbers of pulls of a further arm that can be part of a best sequence.
 
-    The best total gains at least the sum of its n smallest steps by any n pulls more: an arm
-    whose first n means sum to no more is not worth them.
+    Any n additional pulls increase the best total by at least the sum of its n smallest steps. So
+    n pulls of an arm can be omitted if its first n means have no larger sum.
     """
-    with np.errstate(invalid="ignore"):  # the difference of totals that no sequence has
+    with np.errstate(invalid="ignore"):  # totals without a sequence are infinite
         steps = np.nan_to_num(np.diff(best), nan=-np.inf, neginf=-np.inf)
     least = np.cumsum(np.sort(steps))[: len(earned) - 1]
     pulls: list[int] = (np.flatnonzero(earned[1:] > least) + 1).tolist()
@@ -79,14 +82,15 @@ def _worth_trying(best: Floats, earned: Floats) -> list[int]:
 
 
 def _of_rising(rows: Rows, whole: Floats, horizon: int, pulls: int) -> Floats:
-    """Return the same for means that never fall: some arms to the end, one arm the rest."""
+    """Return the best totals for means that never fall: some arms H times, one arm the rest."""
     order = np.argsort(-whole, kind="stable")
     place_of, largest = np.argsort(order), np.concatenate([[0.0], np.cumsum(whole[order])])
     best = np.full(pulls + 1, -np.inf)
     for arm, row in enumerate(rows()):
         earned = totals(row)
-        for others in range(min(pulls // horizon, len(whole) - 1) + 1):  # arms to the end
-            among = place_of[arm] < others  # of the largest, but itself the one arm
+        # Arms pulled to the horizon.
+        for others in range(min(pulls // horizon, len(whole) - 1) + 1):
+            among = place_of[arm] < others  # the arm is itself among the largest
             to_the_end = largest[others + 1] - whole[arm] if among else largest[others]
             part = best[others * horizon : (others + 1) * horizon + 1]
             np.maximum(part, to_the_end + earned[: len(part)], out=part)

@@ -1,4 +1,4 @@
-"""Runs on this machine, in this process: chunk by chunk, each chunk in several threads."""
+"""Simulation in this process, chunk by chunk, with several threads per chunk."""
 
 import os
 import sys
@@ -20,16 +20,16 @@ from latebloomer.simulation.results.counts import Counts
 from latebloomer.simulation.results.tally import CountedRuns, Tally
 
 Experiments: TypeAlias = Sequence[Experiment]
-Players: TypeAlias = list[list[Player]]  # by thread and policy
-Advance: TypeAlias = Callable[[int], None]  # told of pulls that are done
+Players: TypeAlias = list[list[Player]]  # players by thread and policy
+Advance: TypeAlias = Callable[[int], None]  # called with the number of pulls done
 
-SECONDS = 10.0  # of work whose counts are yielded together, to be written to a file
-PULLS_OF_SLICE = 1_000_000  # that a thread simulates before it checks whether to stop: under 1 s
+SECONDS = 10.0  # counts of this many seconds are yielded together, to be written to a file
+PULLS_OF_SLICE = 1_000_000  # a thread checks whether to stop after this many pulls: under 1 s
 
 
 @contextmanager
 def progress_bar(total: int, unit: str, shown: bool = True) -> Iterator[Advance]:
-    """Yield a function that takes the work done, shown on stderr if that is a terminal."""
+    """Yield a function to report the work done; show it on stderr if that is a terminal."""
     if not (shown and sys.stderr.isatty()):
         yield lambda _: None
         return
@@ -39,7 +39,7 @@ def progress_bar(total: int, unit: str, shown: bool = True) -> Iterator[Advance]
 
     class Done(progress.ProgressColumn):
         def render(self, task: progress.Task) -> str:
-            speed = task.speed or 0.0  # None until two steps are done
+            speed = task.speed or 0.0  # None before two steps
             return f"{task.completed:.3g} of {task.total:.3g} {unit}, {speed:.3g}/s,"
 
     bars = (progress.BarColumn(), progress.TaskProgressColumn(), Done(Column(no_wrap=True)))
@@ -49,10 +49,9 @@ def progress_bar(total: int, unit: str, shown: bool = True) -> Iterator[Advance]
 
 
 def count_here(experiments: Experiments, threads: int | None, advance: Advance) -> CountedRuns:
-    """Simulate one experiment after the other and yield counts as they are ready.
+    """Simulate one experiment after the other and yield counts when they are ready.
 
-    Whatever ends a chunk early, Ctrl-C or an error, the counts of the chunks before it are
-    yielded first.
+    If Ctrl-C or an error ends a chunk early, the counts of the previous chunks are yielded first.
     """
     for experiment in experiments:
         for counts in count_chunks(experiment, threads or cores(), advance, SECONDS):
@@ -63,7 +62,7 @@ def count_here(experiments: Experiments, threads: int | None, advance: Advance) 
 def count_chunks(
     experiment: Experiment, threads: int, advance: Advance, seconds: float
 ) -> Iterator[Counts]:
-    """Yield what is counted in an experiment, every `seconds` and at the end."""
+    """Yield the counts of an experiment, every `seconds` and at the end."""
     worthwhile = max(1, experiment.cost // PULLS_OF_SLICE)
     players = players_of(experiment, threads_that_fit(experiment, min(threads, worthwhile)))
     tally, began = Tally(experiment), monotonic()
@@ -87,7 +86,7 @@ def count_chunks(
 
 
 def players_of(experiment: Experiment, threads: int) -> Players:
-    """Return a player of each policy for every thread; a GPU and plain Python have one thread."""
+    """Return a player for each policy and thread; a GPU and plain Python have one thread."""
     policies, make = experiment.policies.values(), compiled_player
     if experiment.target == "python":
         threads, make = 1, plain_player
@@ -101,8 +100,8 @@ def players_of(experiment: Experiment, threads: int) -> Players:
 def play_chunk(experiment: Experiment, players: Players, first: int, runs: int) -> Any:
     """Return recommended arms by (policy, run) and pulls by (policy, run, arm), for `Tally.add`.
 
-    There are as many threads as sets of players. An error in one thread, or Ctrl-C, ends the
-    others soon.
+    There is one thread per list of players. After an error in one thread, or Ctrl-C, the other
+    threads end soon.
     """
     shape = (len(experiment.policies), runs)
     recommended = np.zeros(shape, np.int32)
@@ -110,7 +109,7 @@ def play_chunk(experiment: Experiment, players: Players, first: int, runs: int) 
     slices, stop = iter(list(_slices(experiment, runs))), Event()
 
     def work(mine: list[Player]) -> None:
-        for policy, start, end in slices:  # which the threads share
+        for policy, start, end in slices:  # shared by the threads
             if stop.is_set():
                 return
             mine[policy](first + start, recommended[policy, start:end], pulls[policy, start:end])
@@ -128,7 +127,7 @@ def play_chunk(experiment: Experiment, players: Players, first: int, runs: int) 
 def _slices(experiment: Experiment, runs: int) -> Iterator[tuple[int, int, int]]:
     """Yield (place of the policy, start, end) for pieces of about `PULLS_OF_SLICE` pulls."""
     step = max(1, PULLS_OF_SLICE // experiment.cost_per_policy)
-    step -= step % 2 if step > 1 else 0  # two runs may be simulated side by side
+    step -= step % 2 if step > 1 else 0  # two runs may be simulated alternately
     for policy in range(len(experiment.policies)):
         for start, end in pairwise([*range(0, runs, step), runs]):
             yield policy, start, end

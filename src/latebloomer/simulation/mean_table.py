@@ -1,4 +1,4 @@
-"""The means of a problem, as far as runs can come, and what results say of them."""
+"""The means of a problem, as far as runs can reach, and their summary for results."""
 
 import hashlib
 from functools import cached_property
@@ -11,11 +11,11 @@ from latebloomer.problems import Problem
 from latebloomer.problems.curves import Floats
 from latebloomer.simulation import hindsight
 
-MOST_SUMMED = 10**8  # means (1 GB) up to which the best sequence of pulls is looked for
+MOST_SUMMED = 10**8  # maximum means (1 GB) for which the best sequence of pulls is computed
 
 
 class Summary(NamedTuple):
-    """What results say of the means up to the horizon."""
+    """The summary of the means up to the horizon that results store."""
 
     digest: str  # sha256 of the means, as little-endian doubles arm by arm
     largest: float  # in size
@@ -23,11 +23,11 @@ class Summary(NamedTuple):
 
 
 class MeanTable:
-    """Hold the means of the first `longest` pulls of each arm, as far as runs can come.
+    """Hold the means of the first `longest` pulls of each arm, as far as runs can reach.
 
-    Means beyond, up to the horizon, are only looked through, in blocks. The table is made when it
-    is first read and stays until `release`: so a simulation at many budgets holds one at a time.
-    Pickled, it is the numbers, without the problem's curves.
+    Later means, up to the horizon, are only read once, in blocks. The table is computed when it is
+    first read and is kept until `release`, so a simulation at many budgets has one table in memory
+    at a time. A pickle has the numbers and not the problem's curves.
 
     >>> late = MeanTable(Problem([[0.1, 0.5, 0.9], [0.4, 0.4, 0.4]]), longest=2, horizon=3)
     >>> late.table.tolist(), late.summary.final.tolist(), late.changes
@@ -44,11 +44,11 @@ class MeanTable:
         need_memory(self.size, what, "set a smaller budget or horizon, or give fewer arms")
         problem.need_means("horizon", horizon)
         self._problem = problem
-        self.made: Floats | None = None  # the table, once it takes its memory
+        self.made: Floats | None = None  # the table, if it is in memory
 
     @property
     def size(self) -> int:
-        """Bytes of the table."""
+        """Size of the table in bytes."""
         return 8 * self.arms * self.longest
 
     @property
@@ -59,25 +59,25 @@ class MeanTable:
         return self.made
 
     def release(self) -> None:
-        """Free the table's memory; it can be made again."""
+        """Free the table's memory; the table is computed again if it is read."""
         self.made = None
 
     @cached_property
     def summary(self) -> Summary:
-        """What results say of the means up to the horizon."""
+        """The summary of the means up to the horizon that results store."""
         digest, largest, pull = hashlib.sha256(), 0.0, 0
         final: list[Floats] = []
         for block in self._problem.mean_rows(self.horizon):
             digest.update(np.ascontiguousarray(block, dtype="<f8").data)
             largest = max(largest, float(block.max()), -float(block.min()))
             pull = (pull + block.shape[1]) % self.horizon
-            if pull == 0:  # the block ends at the horizon
+            if pull == 0:  # this block ends at the horizon
                 final.append(block[:, -1].copy())
         return Summary(digest.hexdigest(), largest, np.concatenate(final))
 
     @cached_property
     def best_totals(self) -> Floats | None:
-        """Largest sum of means that 0, 1, ..., budget pulls can have; None if it is too dear."""
+        """Largest sums of means that 0, 1, ..., budget pulls can have; None if too expensive."""
         most = min(self.budget, self.horizon)
         if self.arms * most > MOST_SUMMED:
             return None
@@ -85,7 +85,7 @@ class MeanTable:
 
     @cached_property
     def changes(self) -> tuple[tuple[int, int], ...]:
-        """Each (horizon, arm that is best from there on) after the first."""
+        """Pairs (horizon, arm): from this horizon on, another arm is the best one."""
         return self._problem.changes(self.horizon)[1:]
 
     def __getstate__(self) -> dict[str, Any]:
@@ -94,5 +94,5 @@ class MeanTable:
         return vars(self) | kept | {"_problem": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        # An array of our own: those from Ray's store are read-only, for numba another type.
+        # A copy: arrays from Ray's store are read-only, which is another type for numba.
         vars(self).update(state | {"made": np.array(state["made"])})

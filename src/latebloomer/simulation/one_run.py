@@ -1,7 +1,6 @@
-"""One run, from the first pull to the recommendation, and how the CPU simulates many.
+"""One run, from the first pull to the recommendation, and many runs on the CPU.
 
-The loop around the moves is written once, for every target: `gpu/gpu_kernels.py` compiles the
-same `play`.
+The loop around the moves exists once for all targets: `gpu/gpu_kernels.py` also compiles `play`.
 """
 
 from typing import Any, NamedTuple
@@ -14,25 +13,25 @@ from latebloomer.core.random import SHUFFLE_STREAM, uniform
 from latebloomer.policies.base import Policy
 from latebloomer.problems.noise import KnownNoise, Noise, reward, variates
 
-AHEAD = 32  # rewards drawn at once for an arm; even, and a power of two
+AHEAD = 32  # rewards of an arm that are drawn together; even, and a power of two
 
 
 class RewardSource(NamedTuple):
-    """Where rewards come from: the problem's means and noise, and each arm's next rewards."""
+    """The source of rewards: the problem's means and noise, and each arm's next rewards."""
 
     means: Floats  # (arms, pulls)
     kind: int
     scales: Floats  # (arms,)
     shape: float
     ahead: Floats  # (arms, AHEAD)
-    order: Ints = ()  # by arm of the policy, the problem's arm
+    order: Ints = ()  # the problem's arm for each arm of the policy
 
 
 class Lane(NamedTuple):
     """The memory of a run."""
 
     ledger: Ledger
-    source: Any  # a `RewardSource`, or by sums `SumIncrements`
+    source: Any  # a `RewardSource`, or `SumIncrements` for runs by sums
 
 
 @kernel
@@ -47,55 +46,55 @@ def pull(source: RewardSource, seed: int, run: int, i: int, n: int) -> float:
     return ahead[slot]
 
 
-# Rewards of a noise that has its own kernel.
+# Rewards of a noise with its own kernel.
 
 
 class OwnRewardSource(NamedTuple):
-    """Where such rewards come from, in the place of `RewardSource`."""
+    """The source of rewards of a noise with its own kernel, in place of `RewardSource`."""
 
     means: Floats  # (arms, pulls)
-    numbers: Any  # what `self` is inside the kernel
+    numbers: Any  # `self` inside the kernel
     order: Ints = ()
 
 
 @kernel
 def own_reward(self: Any, mean: float, seed: int, run: int, arm: int, pull: int) -> float:
-    """Stand for `Noise.reward` of a class."""
+    """Take the place of `Noise.reward`, which is bound when kernels are compiled."""
     raise NotImplementedError
 
 
 @kernel
 def pull_own(source: OwnRewardSource, seed: int, run: int, i: int, n: int) -> float:
-    """Return what `pull` returns."""
+    """Return the reward of a pull, like `pull`."""
     return own_reward(source.numbers, source.means[i][n], seed, run, i, n)
 
 
 def draw_of(noise: Noise) -> Bound:
-    """Return the kernels that draw the rewards of a noise, in the place of `pull`."""
+    """Return the kernels that draw the rewards of a noise in place of `pull`."""
     if isinstance(noise, KnownNoise):
         return ()
     return (pull, pull_own), (own_reward, type(noise).reward)
 
 
-# Which arm of the problem an arm of the policy is: the same, or by a random order of each run.
-# These kernels take the order alone: a source may have the type of a noise, which other processes
-# that read the compiled code may lack.
+# The problem's arm for an arm of the policy: the same arm, or an arm by the random order of a run.
+# These kernels have only the order as argument. The type of a source may contain the type of a
+# noise, which other processes that read the compiled code may not have.
 
 
 @kernel
 def leave_order(order: Ints, seed: int, run: int) -> None:
-    """Do nothing: the policy's arms are the problem's."""
+    """Do nothing, because the policy's arms are the problem's arms."""
 
 
 @kernel
 def same_arm(order: Ints, i: int) -> int:
-    """Return the arm itself."""
+    """Return the same arm."""
     return i
 
 
 @kernel
 def draw_order(order: Ints, seed: int, run: int) -> None:
-    """Draw the order of arms of a run [Fisher-Yates]."""
+    """Draw a random order of arms for a run [Fisher-Yates]."""
     for i in range(len(order)):
         order[i] = i
     for last in range(len(order) - 1, 0, -1):
@@ -107,12 +106,12 @@ def draw_order(order: Ints, seed: int, run: int) -> None:
 
 @kernel
 def arm_in_order(order: Ints, i: int) -> int:
-    """Return the arm of the problem at that place of the order."""
+    """Return the problem's arm at place `i` of the order."""
     return order[i]
 
 
 def order_of(policy: type[Policy]) -> Bound:
-    """Return the kernels that give the policy's arms their order."""
+    """Return the kernels that map the policy's arms to the problem's arms."""
     if not policy.treats_arms_in_order:
         return ()
     return (leave_order, draw_order), (same_arm, arm_in_order)
@@ -136,7 +135,7 @@ def turn(game: Game, ledger: Ledger, source: RewardSource, run: int, i: int) -> 
 
 @kernel
 def play(game: Game, ledger: Ledger, source: RewardSource, run: int) -> int:
-    """Simulate one run and return the recommended arm; the ledger then has each arm's pulls."""
+    """Simulate one run and return the recommended arm; the ledger has each arm's pulls."""
     begin(ledger)
     leave_order(source.order, game.seed, run)
     i = advance(game, ledger, ANY, run)
@@ -149,7 +148,7 @@ def play(game: Game, ledger: Ledger, source: RewardSource, run: int) -> int:
 def play_many(
     game: Game, ledger: Ledger, source: RewardSource, first: int, recommended: Any, pulls: Any
 ) -> None:
-    """Simulate the runs from `first` on: an entry of `recommended` and a row of `pulls` each."""
+    """Simulate runs from `first` on; each fills an entry of `recommended` and a row of `pulls`."""
     for place in range(len(recommended)):
         arm = play(game, ledger, source, first + place)
         recommended[place] = same_arm(source.order, arm)
@@ -161,23 +160,24 @@ def play_many(
 def play_in_pairs(
     game: Game, left: Lane, right: Lane, first: int, recommended: Any, pulls: Any
 ) -> None:
-    """Simulate the same, two runs side by side, pull by pull.
+    """Simulate runs like `play_many`, but two runs alternately, pull by pull.
 
-    The next arm waits for the latest rating, and that for the arm: while one run waits, the other
-    is worked on.
+    The next arm depends on the latest rating, and the rating on the arm. While the processor waits
+    for one run, it works on the other.
     """
     for place in range(0, len(recommended), 2):
-        run, more = first + place, min(1, len(recommended) - 1 - place)  # 0 for the last of all
+        # 0 if the last run has no partner.
+        run, more = first + place, min(1, len(recommended) - 1 - place)
         begin(left.ledger)
         begin(right.ledger)
         i = advance(game, left.ledger, ANY, run)
         j = advance(game, right.ledger, ANY, run + 1) if more == 1 else OVER
-        while i >= 0 or j >= 0:  # not OVER; a sign tells the compiler more
+        while i >= 0 or j >= 0:  # faster than a comparison with OVER
             if i >= 0:
                 i = turn(game, left.ledger, left.source, run, i)
             if j >= 0:
                 j = turn(game, right.ledger, right.source, run + 1, j)
-        # The right one's first: if there is none, its entries are overwritten.
+        # Write the right lane first: if it has no run, its entries are overwritten.
         recommended[place + more] = recommend(game, right.ledger)
         recommended[place] = recommend(game, left.ledger)
         for arm in range(len(left.ledger.n)):

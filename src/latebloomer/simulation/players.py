@@ -1,4 +1,4 @@
-"""One policy ready to run, and the memory that its runs take."""
+"""Players: functions that simulate runs of one policy, and the memory that they need."""
 
 from collections.abc import Callable
 from functools import partial
@@ -27,7 +27,7 @@ from latebloomer.simulation.one_run import (
 )
 from latebloomer.simulation.window_sums import SumIncrements, play_by_sums
 
-MOST_OF_TWO = 2**26  # bytes (64 MiB) of a ledger up to which two runs are simulated side by side
+MOST_OF_TWO = 2**26  # maximum bytes (64 MiB) of a ledger for two runs to be simulated alternately
 
 Player = Callable[[int, Any, Any], None]  # first run, recommended (out), pulls (out)
 
@@ -36,12 +36,12 @@ Player = Callable[[int, Any, Any], None]  # first run, recommended (out), pulls 
 
 
 def compiled_player(experiment: Experiment, policy: Policy) -> Player:
-    """Return a function that simulates runs in its own memory, so that each thread has one."""
+    """Return a function that simulates runs in its own memory; each thread needs one."""
     return _player(experiment, policy, lanes_of(experiment, policy), cpu_jit())
 
 
 def plain_player(experiment: Experiment, policy: Policy, lanes: int = 1) -> Player:
-    """Return the same in plain Python: slow, to compare compiled code with."""
+    """Return a player in plain Python, which is slow and serves to check compiled code."""
     return _player(experiment, policy, lanes, plain)
 
 
@@ -67,10 +67,10 @@ def _player(experiment: Experiment, policy: Policy, count: int, jit: Jit) -> Pla
 
 
 def lanes_of(experiment: Experiment, policy: Policy) -> int:
-    """Return how many runs are simulated side by side: two if the next arm waits for a rating.
+    """Return the number of runs to simulate alternately: two if each pull depends on ratings.
 
-    Phases name their arms in advance, and nothing waits. If a run takes much memory, two of them
-    would only drive each other from the cache.
+    In a phase, the next arms are known in advance, so nothing waits. If a run needs much memory,
+    two runs would only evict each other from the cache.
     """
     if experiment.breakpoints is not None or not policy.picks_by_rating:
         return 1
@@ -79,7 +79,7 @@ def lanes_of(experiment: Experiment, policy: Policy) -> int:
 
 
 def source_of(experiment: Experiment) -> RewardSource | OwnRewardSource | SumIncrements:
-    """Return where the rewards, or the sums that stand for them, come from."""
+    """Return the source of the rewards, or of the sums in place of rewards."""
     arms, noise, means = experiment.arms, experiment.noise, experiment.means
     order = np.zeros(arms, np.int64)
     if experiment.breakpoints is not None:
@@ -91,17 +91,17 @@ def source_of(experiment: Experiment) -> RewardSource | OwnRewardSource | SumInc
     return RewardSource(means.table, numbers.kind, numbers.scales, numbers.shape, ahead, order)
 
 
-FLOAT_IN_A_LIST = 32  # bytes: the number, and where it is
-COPIES = 4  # of the prefix sums of a formula, while an array is made of them
+FLOAT_IN_A_LIST = 32  # bytes: the number and its pointer
+COPIES = 4  # copies of the prefix sums of a formula, while they become an array
 
 
-# --- the memory that runs will take, estimated before any of it is taken ---
+# --- the memory that runs will need, estimated before it is allocated ---
 
 
 def threads_that_fit(experiment: Experiment, threads: int = 1) -> int:
-    """Return how many of `threads` fit into memory; raise a `ChunkError` if not one does.
+    """Return how many of `threads` fit into memory; raise a `ChunkError` if none does.
 
-    Each thread has its own ledgers, with a place for every pull that an arm may have.
+    Each thread has its own ledgers, with one cell for every pull that an arm may get.
     """
     chunk = min(experiment.runs, experiment.runs_of_chunk)
     shared, each, of_run = bytes_of(experiment)
@@ -119,11 +119,11 @@ def threads_that_fit(experiment: Experiment, threads: int = 1) -> int:
 
 
 def bytes_of(experiment: Experiment) -> tuple[int, int, int]:
-    """Return the bytes that threads share, of each thread's own, and that a run leaves.
+    """Return bytes: shared by all threads, per thread, and per run for its result.
 
-    They share the means and, by sums, what is drawn between breakpoints. A thread has a player of
-    each policy; on a GPU their memory is the card's. A run leaves, of each policy, the recommended
-    arm and the pulls of each arm.
+    Threads share the means and, for runs by sums, the increments between breakpoints. Each thread
+    has a player for each policy; on a GPU, players use the card's memory. The result of a run has,
+    for each policy, the recommended arm and the pulls of each arm.
     """
     arms, policies = experiment.arms, experiment.policies.values()
     shared = experiment.means.size if experiment.means.made is None else 0

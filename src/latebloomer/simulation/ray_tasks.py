@@ -1,7 +1,7 @@
-"""Runs on the machines of a Ray cluster: a task is a range of runs of an experiment, on one core.
+"""Simulation on a Ray cluster: a task is a range of runs of an experiment, on one core.
 
-A run is a pure function of its number and counts are integers, so it matters neither which worker
-simulates which runs, nor how often a range is started before it is finished.
+A run is a pure function of its number, and counts are integers. So the results do not depend on
+which worker simulates which runs, or on how often a range is started before it finishes.
 """
 
 from collections.abc import Iterator
@@ -20,12 +20,12 @@ from latebloomer.simulation.results.counts import Counts
 from latebloomer.simulation.results.tally import CountedRuns
 from latebloomer.version import __version__
 
-RETRIES = 11  # times that Ray restarts a task whose worker or node died
-TASKS_PER_CORE = 2  # under way, so that no worker waits for the next
-SECONDS = 3.0  # of work in a task: Ray's few ms do not count, and a retry loses little
-SHORTEST = 0.3  # seconds of the last tasks, which end at about the same time
-LONGEST = 60.0  # seconds of a task if counting the arriving ones takes long
-FIRST = 0.5  # seconds of the first tasks, whose speed is a guess:
+RETRIES = 11  # number of times that Ray restarts a task if its worker or node died
+TASKS_PER_CORE = 2  # tasks under way per core, so that no worker waits for the next task
+SECONDS = 3.0  # duration of a task: long compared with Ray's few ms, and a retry loses little
+SHORTEST = 0.3  # seconds of the last tasks, so that all end at about the same time
+LONGEST = 60.0  # maximum seconds of a task, if counting the finished tasks takes long
+FIRST = 0.5  # seconds of the first tasks, for which the speed is a guess:
 GUESS = {"cpu": 2e7, "gpu": 5e9, "python": 1.5e5}  # pulls per second
 LOOK_AGAIN = 10.0  # seconds after which the size of the cluster is checked again
 
@@ -46,8 +46,8 @@ def count_on_ray(
 def play_range(
     experiment: Experiment, first: int, last: int, version: str
 ) -> tuple[Counts, float]:
-    """Return the counts of the runs [first, last) and the seconds they took: a task."""
-    if version != __version__:  # of a node that joined after the check at the start
+    """Return the counts of the runs [first, last) and their duration in seconds: one task."""
+    if version != __version__:  # this node joined after the check at the start
         raise ClusterError(
             f"A node of the Ray cluster has latebloomer {__version__}, but {version} was sent. "
             "Install the same version on every node."
@@ -72,15 +72,15 @@ class TaskQueue:
         self._new = self._tasks(experiments)
         self._under_way: dict[Any, Experiment] = {}
         self._pulls_per_second: float | None = None
-        self._counting = 0.0  # seconds that this process takes to count a task, on average
+        self._counting = 0.0  # average seconds that this process needs to count a task
         self._cores, self._looked = cluster.room(self._wanted), monotonic()
 
     def counted(self) -> CountedRuns:
-        """Yield what tasks find; on Ctrl-C, what has come in until then.
+        """Yield the counts of tasks; on Ctrl-C, the counts that have arrived until then.
 
-        Tasks that are under way then are left to end, within seconds. `ray.cancel` would stop
-        them, but if it meets a task that is just ending, Ray (2.60) aborts this process: "Tried
-        to complete task that was not pending".
+        Tasks under way at that time are not canceled; they end within seconds. `ray.cancel` would
+        stop them, but if a task is just ending, Ray (2.60) aborts this process with "Tried to
+        complete task that was not pending".
         """
         try:
             while self._send():
@@ -92,14 +92,14 @@ class TaskQueue:
             self._look_at_the_rest()
 
     def _look_at_the_rest(self) -> None:
-        """Fetch errors that came in after the first: Ray prints each one that is not fetched."""
+        """Fetch errors that arrived after the first one, because Ray prints errors not fetched."""
         if self._under_way and self._ray.is_initialized():
             refs = list(self._under_way)
             for ref in self._ray.wait(refs, num_returns=len(refs), timeout=0)[0]:
                 with suppress(Exception):
                     self._ray.get(ref)
 
-    # --- sending ---
+    # --- sending tasks ---
 
     def _send(self) -> bool:
         """Send tasks until enough are under way; return False if all are done."""
@@ -110,16 +110,16 @@ class TaskQueue:
         return bool(self._under_way)
 
     def _most(self) -> int:
-        """Return how many tasks may be under way; a cluster may grow or shrink meanwhile."""
+        """Return how many tasks may be under way; the cluster may have grown or shrunk."""
         if monotonic() - self._looked > LOOK_AGAIN:
-            with suppress(ClusterError):  # no such node for the moment: Ray waits for one
+            with suppress(ClusterError):  # there is no such node now: Ray waits for one
                 self._cores = self._cluster.room(self._wanted)
             self._looked = monotonic()
         most = TASKS_PER_CORE * self._cores
         return min(most, self._threads or most)
 
     def _tasks(self, experiments: Experiments) -> Iterator[tuple[Any, Experiment]]:
-        """Yield experiments in Ray's store, each with a range of its runs: one task.
+        """Yield tasks: an experiment in Ray's store, and a range of its runs.
 
         The size of a task is decided when it is sent.
         """
@@ -135,27 +135,28 @@ class TaskQueue:
     def _stored(self, experiment: Experiment) -> Any:
         try:
             return self._ray.put(experiment)
-        except Exception as error:  # whatever an object's own code raises
+        except Exception as error:  # an object's own code may raise anything
             raise SettingError(
                 f"{', '.join(experiment.policies)} or {experiment.noise} cannot be sent to other "
                 f"processes ({reason_of(error)}). Open files, locks and threads cannot be sent."
             ) from error
 
     def _size(self, experiment: Experiment) -> int:
-        """Return how many runs the next task has."""
+        """Return the number of runs in the next task."""
         if experiment.chunk:
             return experiment.chunk
         speed, seconds = self._pulls_per_second or GUESS[experiment.target], FIRST
-        if self._pulls_per_second:  # and leave this process three quarters of its time
+        # And let counting take at most a quarter of this process's time.
+        if self._pulls_per_second:
             seconds = max(SECONDS, min(LONGEST, 4 * self._cores * self._counting))
-        fair = self._unsent / speed / (2 * self._cores)  # so that all cores end together
+        fair = self._unsent / speed / (2 * self._cores)  # so that all cores end at the same time
         pulls = speed * max(SHORTEST, min(seconds, fair))
         return max(1, int(pulls * experiment.runs / experiment.cost))
 
-    # --- receiving ---
+    # --- receiving counts ---
 
     def _receive(self, count: int, timeout: float | None) -> CountedRuns:
-        """Wait for `count` tasks, or until the time is up, and yield what those found."""
+        """Wait for `count` tasks, at most `timeout` seconds; yield counts of finished ones."""
         if not self._under_way:
             return
         ready, _ = self._ray.wait(list(self._under_way), num_returns=count, timeout=timeout)
@@ -169,7 +170,7 @@ class TaskQueue:
             self._counting += (perf_counter() - began - self._counting) / 10
 
     def _answer(self, ref: Any, part: Experiment) -> tuple[Counts, float]:
-        """Return what a task found and its seconds."""
+        """Return the counts of a task and its duration in seconds."""
         failed = self._ray.exceptions
         try:
             return self._ray.get(ref)
@@ -179,7 +180,8 @@ class TaskQueue:
                     f"A worker cannot read what it was sent ({reason_of(error.cause)}). Install "
                     "the policy's module on every node, or define the policy in the program."
                 ) from error
-            raise error.cause or error from error  # of the policy's code: as it is raised here
+            # An error in the policy's code, raised as in a local run.
+            raise error.cause or error from error
         except (failed.RuntimeEnvSetupError, failed.TaskUnschedulableError) as error:
             raise ClusterError(f"Ray cannot run tasks of a simulation: {error}") from error
         except failed.RayError as error:

@@ -1,4 +1,4 @@
-"""Millions of runs of policies on a problem, and what they found."""
+"""The function `simulate`: many runs of policies on a problem, and their results."""
 
 from collections.abc import Iterable, Sequence
 from contextlib import closing
@@ -21,7 +21,7 @@ from latebloomer.simulation.players import threads_that_fit
 from latebloomer.simulation.ray_tasks import count_on_ray
 from latebloomer.simulation.results.results import Results
 
-POLICIES = ("r-ucbe", "r-sr", "sh")  # the paper's two and the one they are usually compared with
+POLICIES = ("r-ucbe", "r-sr", "sh")  # the paper's two policies and the usual one to compare with
 
 
 def simulate(
@@ -44,10 +44,11 @@ def simulate(
 ) -> Results:
     """Simulate every policy at every budget; return errors, regrets and pulls with intervals.
 
-    Rewards are pure functions of (seed, run, arm, pull): the results depend neither on threads,
-    chunks, the order of policies nor the target, all policies see the same random rewards, and
-    results of other runs (`first_run`) can be merged. Ctrl-C stops after the current chunk:
-    complete runs are in the file `out` and in the attribute `results` of the exception.
+    Rewards are pure functions of (seed, run, arm, pull). So the results do not depend on threads,
+    chunks, the order of policies or the target; all policies get the same random rewards; and
+    results of other runs (`first_run`) can be merged. Ctrl-C stops the simulation after the
+    current chunk: the complete runs are in the file `out` and in the attribute `results` of the
+    exception.
 
     Parameters
     ----------
@@ -56,7 +57,7 @@ def simulate(
     policies : Policy | str | Sequence[Policy | str]
         Policies or their names.
     budgets : int | Sequence[int] | None
-        Total pulls of a run: one budget or several. Required.
+        Total number of pulls of a run: one budget or several. Required.
     runs : int
         Number of runs of every policy at every budget.
     seed : int
@@ -64,25 +65,26 @@ def simulate(
     horizon : int | None
         Number of pulls per arm at which arms are compared. Default: each budget.
     target : str
-        Where code runs: "cpu" (compiled), "gpu" or "python".
+        Target of the simulation: "cpu" (compiled code), "gpu" or "python" (slow).
     method : str
-        "pulls" draws every reward. "sums" draws the window sums that policies look at, which has
-        the same distribution and costs the same for any budget; it needs Gaussian noise and
-        policies with a fixed plan and window means. "auto" uses sums if all policies allow it.
+        "pulls" draws every reward. "sums" draws the window sums that policies use; results have
+        the same distribution, and the cost does not depend on the budget. It needs Gaussian noise
+        and policies with a fixed plan and window means. "auto" uses sums if all policies allow it.
     threads : int | None
         Maximum number of threads, or of Ray tasks at a time. Default: all cores.
     progress : bool
         Whether to show a progress bar.
     chunk : int | None
-        Runs that are simulated and counted at a time, or runs of a Ray task. Default: chosen by
-        cost.
+        Number of runs that are simulated and counted together, or that a Ray task has. Default:
+        chosen by cost.
     first_run : int
         Number of the first run.
     out : File | None
-        Results file, written while results grow. If it exists, only missing runs are simulated
-        and all results in it are returned; problem, seed and settings must agree.
+        Results file, which is written from time to time. If it exists, only missing runs are
+        simulated, and all results in it are returned; its problem, seed and settings must be the
+        same. Default: no file.
     engine : str
-        "local", or "ray": tasks of one core each, or one GPU, on a Ray cluster.
+        "local" (this process), or "ray" (tasks with one core or one GPU each on a Ray cluster).
     address : str | None
         Address of a Ray cluster: "auto" for one on this machine, or "ray://host:10001". Default:
         start Ray on this machine.
@@ -101,13 +103,13 @@ def simulate(
     MissingExtra
         Numba is not installed.
     NoDevice
-        No GPU can be used.
+        There is no GPU that can be used.
     ChunkError
         A run does not fit into memory.
     ResultsError
         The results file `out` holds other results.
     Interrupted
-        Ctrl-C; its attribute `results` has the complete runs.
+        Ctrl-C was pressed; the attribute `results` has the complete runs.
 
     Examples
     --------
@@ -135,7 +137,7 @@ def simulate(
         for budget in _budgets(budgets)
     ]
     if engine == "local":
-        for experiment in experiments:  # before any table of means is made
+        for experiment in experiments:  # checked before any table of means is computed
             threads_that_fit(experiment)
     blank = replace(Results.empty(setting, seed, target), asked=tuple(by_label))
     growing = GrowingResults(blank, out)
@@ -152,12 +154,12 @@ def simulate(
         except KeyboardInterrupt:
             raise growing.interrupted(sum(experiment.runs for experiment in experiments)) from None
         finally:
-            growing.save()  # whatever ends it early, the file has all that came
+            growing.save()  # whatever ends the simulation, the file gets all counts so far
     return growing.results
 
 
 def _by_label(policies: Policy | str | Iterable[Policy | str]) -> dict[str, Policy | str]:
-    """Return policies by label; "auto" becomes a policy when the budget is known."""
+    """Return policies by label; "auto" is replaced by a policy when the budget is known."""
     several = [policies] if isinstance(policies, Policy | str) else list(policies)
     ready = [policy if is_auto(policy) else make_policy(policy) for policy in several]
     labels = [policy if isinstance(policy, str) else label_of(policy) for policy in ready]

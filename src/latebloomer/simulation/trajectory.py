@@ -35,13 +35,13 @@ from latebloomer.simulation.players import source_of
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-SHOWN = 20  # pulls that are printed: the first and the last ones
+SHOWN = 20  # maximum pulls that are printed: the first and the last ones
 COLUMNS = ("pull", "arm", "of_arm", "reward", "estimate", "rating", "racing")
 
 
 @dataclass(frozen=True, eq=False)
 class Trajectory:
-    """A run of a policy on a problem, pull by pull; `print` it.
+    """One run of a policy on a problem, pull by pull; `print` it.
 
     Attributes
     ----------
@@ -56,15 +56,15 @@ class Trajectory:
     run : int
         Number of the run.
     arms : Any
-        Arm of each pull, an array.
+        Arm of each pull, as an array.
     rewards : Any
         Reward of each pull.
     estimates : Any
-        Value that the recommendation ranks the pulled arm by, after the pull.
+        Value by which the pulled arm is ranked for the recommendation, after the pull.
     ratings : Any
-        Value that the policy ranks the pulled arm by, after the pull: for R-UCBE its bound.
+        Value by which the policy ranks the pulled arm, after the pull; for R-UCBE, its bound.
     racing : Any
-        Number of arms that are not dropped, after the pull.
+        Number of arms that are not dropped yet, after the pull.
     recommended : int
         Arm that the policy recommends at the end.
     """
@@ -85,7 +85,7 @@ class Trajectory:
         return len(self.arms)
 
     def rows(self, first: int = 1, last: int | None = None) -> list[dict[str, Any]]:
-        """Return the pulls `first` to `last`, from 1 on; the default is all of them."""
+        """Return the pulls `first` to `last`, counted from 1. Default: all pulls."""
         part = slice(first - 1, last)
         of_arm = self._of_arm()
         several = (self.arms, of_arm, self.rewards, self.estimates, self.ratings, self.racing)
@@ -96,7 +96,7 @@ class Trajectory:
         ]
 
     def _of_arm(self) -> Any:
-        """Return, for each pull, which one of its arm it is, from 1 on."""
+        """Return, for each pull, its number among the pulls of its arm, from 1."""
         numbers = np.zeros(len(self), np.int64)
         for arm in range(len(self.names)):
             mine = np.flatnonzero(self.arms == arm)
@@ -104,7 +104,7 @@ class Trajectory:
         return numbers
 
     def to_frame(self, index: str | Sequence[str] | None = None) -> Any:
-        """Return all pulls as a pandas data frame; `index` names columns to find rows by."""
+        """Return all pulls as a pandas data frame; `index` names columns for its index."""
         names = np.array(self.names, dtype=object)[self.arms]
         several = (names, self._of_arm(), self.rewards, self.estimates, self.ratings, self.racing)
         pulls = np.arange(1, len(self) + 1)
@@ -163,7 +163,7 @@ def trace(
     ratings: Any,
     racing: Any,
 ) -> int:
-    """Simulate one run, note every pull, and return the recommended arm; see `play`."""
+    """Simulate one run like `play`, record every pull, and return the recommended arm."""
     reset(ledger)
     forget(ledger)
     leave_order(source.order, game.seed, run)
@@ -190,7 +190,7 @@ def trajectory(
     *,
     horizon: int | None = None,
 ) -> Trajectory:
-    """Return one run of a policy pull by pull: the run that `simulate` counts.
+    """Return one run of a policy pull by pull: the same run that `simulate` counts.
 
     Parameters
     ----------

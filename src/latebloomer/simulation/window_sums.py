@@ -1,9 +1,10 @@
-"""An exact shortcut for policies with a fixed plan and window means: runs by sums.
+"""Runs by sums: an exact shortcut for policies with a fixed plan and window means.
 
-Between two decisions such a policy looks only at window sums. With Gaussian noise the increments
-of an arm's prefix sum between the plan's breakpoints are independent Gaussians, so they are drawn
-directly: the same distribution as pull by pull, at a cost that does not depend on the budget. The
-policy's own kernels rate, drop and recommend; only the sums that they read are filled.
+Such a policy uses only window sums for its decisions. With Gaussian noise, the increments of an
+arm's prefix sum between the plan's breakpoints are independent Gaussians, so they are drawn
+directly. The results have the same distribution as runs by pulls, and the cost does not depend on
+the budget. The policy's own kernels rate, drop and recommend; only the sums that they read are
+drawn.
 """
 
 from typing import Any, NamedTuple
@@ -33,17 +34,17 @@ from latebloomer.problems.curves import Floats
 
 
 class SumIncrements(NamedTuple):
-    """Breakpoints of the prefix sums, and what an arm gains from one to the next."""
+    """Breakpoints of the prefix sums, and the distribution of the increments between them."""
 
-    points: Ints  # 0 and then the pull counts at which some policy reads a sum
-    gains: Floats  # (arms, points): the sum of the means since the point before
-    spreads: Floats  # (arms, points): the standard deviation of that gain
-    reached: Ints  # (arms,): the last point that is filled
+    points: Ints  # 0 and the pull counts at which some policy reads a sum
+    gains: Floats  # (arms, points): sum of the means since the previous point
+    spreads: Floats  # (arms, points): standard deviation of that gain
+    reached: Ints  # (arms,): index of the last point that is drawn
     order: Ints  # as in `RewardSource`
 
 
 def is_by_sums(method: str, problem: Problem, policies: list[Policy], numbers: Any) -> bool:
-    """Return whether runs are simulated by sums; raise if that is requested and impossible."""
+    """Return whether to simulate by sums; raise an error if that is requested but impossible."""
     if method == "pulls":
         return False
     obstacles = []
@@ -63,7 +64,7 @@ def is_by_sums(method: str, problem: Problem, policies: list[Policy], numbers: A
 def breakpoints_of(policies: list[Policy], arms: int, budget: int, horizon: int) -> list[int]:
     """Return 0 and the pull counts at which any of the policies reads a prefix sum.
 
-    There is one list for all, so that policies see the same random numbers.
+    All policies share one list, so that they get the same random numbers.
     """
     points = {0}
     for policy in policies:
@@ -81,20 +82,20 @@ def breakpoints_of(policies: list[Policy], arms: int, budget: int, horizon: int)
 def draw_sums(
     increments: SumIncrements, ledger: Ledger, seed: int, run: int, i: int, n: int
 ) -> None:
-    """Fill the prefix sum of arm `i` at the breakpoints up to `n` pulls."""
+    """Draw the prefix sums of arm `i` at the breakpoints up to `n` pulls."""
     points, k = increments.points, increments.reached[i]
     while k + 1 < len(points) and points[k + 1] <= n:
         k += 1
         gain = increments.gains[i][k] + increments.spreads[i][k] * normal(seed, run, i, k)
         place_sum(ledger, i, points[k - 1], points[k], gain)
-        ledger.last[i] = gain  # the latest reward itself if the two points are neighbors
+        ledger.last[i] = gain  # the latest reward itself, if the two points are adjacent
     increments.reached[i] = k
     ledger.n[i] = n
 
 
 @kernel
 def play_by_sums(game: Game, ledger: Ledger, increments: SumIncrements, run: int) -> int:
-    """Simulate one run phase by phase, in the place of `play`; return the recommended arm."""
+    """Simulate one run phase by phase, in place of `play`; return the recommended arm."""
     begin(ledger)
     cursor = ledger.cursor
     for i in range(len(ledger.n)):

@@ -1,23 +1,23 @@
-r"""Tests of the assumptions that curves rise and flatten.
+r"""Tests of the assumption that curves rise and flatten.
 
-The guarantees are for curves that rise and flatten. An arm's n rewards
-are cut into m = 4, 8 and 16 blocks of b = floor(n/m) >= 3 pulls (the newest ones; a shorter arm
-is not tested), with means :math:`M_1, ..., M_m`. With noise that is Gaussian, independent and of
-one level within the arm,
+The guarantees hold for curves that rise and flatten. An arm's latest rewards are divided into m =
+4, 8 and 16 blocks of b = floor(n/m) >= 3 pulls with means :math:`M_1, ..., M_m`; an arm with too
+few pulls is not tested. If the noise is Gaussian and independent with the same level for all pulls
+of the arm,
 
 - a curve that never falls has :math:`E[M_i - M_j] \le 0` for i < j, so
   :math:`(M_i - M_j) / (\sigma\sqrt{2/b})` is at most a standard Gaussian;
-- a concave curve has :math:`E[M_{i-1} - 2 M_i + M_{i+1}] \le 0`, so that over
-  :math:`\sigma\sqrt{6/b}` is too;
-- a curve that still gains at least a hundredth of the spread between arms from its third to its
-  last quarter has :math:`E[M_4 - M_3] \ge` that, and likewise.
+- a concave curve has :math:`E[M_{i-1} - 2 M_i + M_{i+1}] \le 0`, so this difference divided by
+:math:`\sigma\sqrt{6/b}` is at most a standard Gaussian, too; - if a curve gains at least a
+hundredth g of the spread between arms from its third to its last quarter, :math:`E[M_4 - M_3] \ge
+g`, and the same holds for :math:`g - (M_4 - M_3)`.
 
-:math:`\sigma` is estimated from the arm's second differences; with k of them the estimate has
-about 18 k / 35 degrees of freedom (they overlap), and Student's quantile takes the Gaussian's
-place. Bends of the curve only raise it. Each of the K arms and each of the three kinds gets a
-share of `ALARM`, divided again by the number of comparisons (Bonferroni): over a whole race whose
-curves meet the assumptions a false alarm comes with probability at most 1 %, and in fact much less
-often. `tests/theory/test_curve_tests.py` holds it to that.
+:math:`\sigma` is estimated from the arm's second differences; with k of them, the estimate has
+about 18 k / 35 degrees of freedom (they overlap), so Student's quantile replaces the Gaussian
+quantile. Bends of the curve only increase the estimate. Each of the K arms and each of the three
+kinds of test gets an equal share of `ALARM`, which is divided by the number of comparisons
+(Bonferroni). So in a race whose curves meet the assumptions, a false alarm has a probability of at
+most 1 %, and in practice much less. `tests/theory/test_curve_tests.py` checks this.
 """
 
 from collections.abc import Iterator, Sequence
@@ -33,10 +33,11 @@ from latebloomer.core.statistics import noise_freedom, pooled_noise, student_tai
 Floats = NDArray[np.float64]
 
 
-ALARM = 0.01  # chance of a false alarm per race
+ALARM = 0.01  # probability of a false alarm per race
 CUTS = (4, 8, 16)
 SHORTEST = 3  # pulls per block
-GAIN = 0.01  # of the spread between arms: less in a quarter of the pulls is a plateau
+# Share of the spread between arms; a smaller gain in a quarter of the pulls is a plateau.
+GAIN = 0.01
 
 FALLS, BENDS_UP, PLATEAU = "falls", "bends up", "plateau"
 
@@ -47,15 +48,15 @@ class Finding:
 
     name: str
     kind: str  # FALLS, BENDS_UP or PLATEAU
-    first: int  # the pulls of the arm between which it shows
+    first: int  # first and last pull of the arm between which it shows
     last: int
     amount: float  # fall, bend or gain, in the units of the scores
-    deviations: float  # how many standard deviations that is beyond what is allowed
+    deviations: float  # number of standard deviations beyond the allowed value
     maximize: bool = True  # False if scores are losses, which should fall
 
     @property
     def contradicts(self) -> bool:
-        """True if it contradicts an assumption (a plateau does not)."""
+        """True if the finding contradicts an assumption; a plateau does not."""
         return self.kind != PLATEAU
 
     def __str__(self) -> str:
@@ -86,7 +87,7 @@ def check_curves(
 ) -> tuple[Finding, ...]:
     """Test the rewards of a race (higher is better) for contradictions of its assumptions.
 
-    `maximize` tells whether the scores are such too: findings are about the scores.
+    `maximize` is False if scores are losses: the text of findings is about scores.
     """
     alarm = ALARM / (3 * max(1, len(names)))
     levels = [float(late(x).mean()) for x in rewards if len(x)] or [0.0]
@@ -116,7 +117,7 @@ def _check(x: Floats, alarm: float, spread: float) -> Iterator[tuple[str, int, i
     means, b, start = _blocks(x, 4)
     gain, limit, scale = float(means[3] - means[2]), student_tail(alarm, freedom), sqrt(2 / b)
     short = _over(GAIN * spread - gain, sigma * scale)
-    falling = _over(-gain, sigma * scale) > limit  # which is another finding
+    falling = _over(-gain, sigma * scale) > limit  # a fall is a separate finding
     if spread > 0 and short > limit and not falling:
         yield PLATEAU, start + 2 * b + 1, start + 4 * b, gain, short
 
@@ -144,5 +145,5 @@ def _blocks(x: Floats, m: int) -> tuple[Floats, int, int]:
 
 
 def _over(amount: float, scale: float) -> float:
-    tiny = 1e-12 * max(1.0, abs(amount))  # curves without noise: rounding is not a finding
+    tiny = 1e-12 * max(1.0, abs(amount))  # for curves without noise: rounding is not a finding
     return amount / max(scale, tiny)

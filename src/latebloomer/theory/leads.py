@@ -1,18 +1,21 @@
-r"""Leads on new rows: whether a model that is ahead on validation rows is ahead on others, too.
+r"""Leads on new rows: is a model that leads on the validation rows also better on new rows?
 
 Two models scored on the same n rows have row scores :math:`\psi_a, \psi_b` (`row_scores.py`). The
-standard error of the lead is that of their paired differences d, with one row's step u added,
+standard error of the lead is the standard error of their paired differences d, with the step u of
+one row added:
 
 .. math:: SE^2 = \frac{\sum_i (d_i - \bar d)^2 + u^2}{n^2}.
 
-The winner was *selected* among several, so its lead is larger than it will be. The *selection
-multiplier* of the standard error accounts for that: among 1,000 draws Z from N(0, C), where C is
-the covariance of the scores, it is the 95 % quantile of :math:`|Z_w - Z_j| / SE_{wj}` over all
-rivals j, with w the best of each draw.
+The winner was *selected* among several models, so its lead on the validation rows is larger than
+its lead on new rows. The *selection multiplier* of the standard error accounts for that. It is
+computed from 1,000 draws Z from N(0, C), where C is the covariance of the scores: it is the 95 %
+quantile of :math:`|Z_w - Z_j| / SE_{wj}` over all rivals j, where w is the best model of each
+draw.
 
-Rows are never kept. `SignSums` keeps 256 sums of the centered row scores with random signs, which
-is 1 kB; the mean square of a difference of two such sums is the sum of its squared differences,
-with an error of 4 % in SE. Signs are a function of the row's number, so that folds can be added.
+Rows are never stored. `SignSums` stores 256 sums of the centered row scores with random signs,
+which take 1 kB. The mean square of the differences of such sums estimates the sum of squared
+differences of rows, with an error of 4 % in SE. Signs depend only on the number of the row, so
+that folds can be added.
 """
 
 from __future__ import annotations
@@ -30,13 +33,13 @@ from latebloomer.errors import SettingError
 from latebloomer.theory.row_scores import RowScores, mixed
 
 SIGNS = 256  # random-sign sums: their mean square has a relative error of sqrt(2 / 256) = 9 %
-DRAWS = 1000  # of the scores, for the selection multiplier
-AT_ONCE = 4096  # rows whose signs are held in memory at a time: 8 MB
+DRAWS = 1000  # number of draws of the scores, for the selection multiplier
+AT_ONCE = 4096  # rows whose signs are in memory at the same time: 8 MB
 
 
 @dataclass(frozen=True)
 class SignSums:
-    """What is kept of the row scores of one model.
+    """The sums that are stored of the row scores of one model.
 
     Attributes
     ----------
@@ -47,11 +50,11 @@ class SignSums:
     units : int
         Number of groups or blocks that were drawn independently; 0: the rows themselves.
     folds : int
-        Number of folds that the score is the mean of.
+        Number of folds over which the score is averaged.
     step : float
         Largest jump of the part of one row.
     same_rows : int
-        A number that is equal for two models only if their rows and units are.
+        Fingerprint of the rows and units: it is equal for two models only if these are equal.
     sums : tuple[float, ...]
         Sums of the centered row scores with random signs.
     """
@@ -70,7 +73,7 @@ class Lead(NamedTuple):
 
     rival: int
     lead: float
-    margin: float  # the ± of the lead: it accounts for the selection of the winner
+    margin: float  # the ± of the lead, which accounts for the selection of the winner
     error: float  # standard error of the lead
 
     @property
@@ -80,16 +83,16 @@ class Lead(NamedTuple):
 
     @property
     def is_better_among_all(self) -> bool:
-        """True if the lead is above 1.96 standard errors: needed to be the best of all."""
+        """True if the lead is above 1.96 standard errors, as required to be the best of all."""
         return self.lead > Z * self.error
 
 
 def sign_sums(folds: Sequence[RowScores]) -> SignSums:
-    """Return what is kept of a model's row scores, one for each fold on which it was validated."""
+    """Return the sums to store of a model's row scores; `folds` has one for each fold."""
     rows = sum(len(fold.rows) for fold in folds)
     _need_distinct_rows(folds)
     sums = np.zeros(SIGNS)
-    for fold in folds:  # the score is the mean of the folds', whatever their numbers of rows
+    for fold in folds:  # the score is the mean over folds, whatever their numbers of rows
         weight = rows / (len(folds) * len(fold.rows))
         ids, totals = _unit_totals(fold)
         sums += weight * _signed(ids, totals)
@@ -121,7 +124,7 @@ def _unit_ids(fold: RowScores) -> NDArray[np.int64]:
 
 
 def _unit_totals(fold: RowScores) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Return the units of a fold and the sum of the centered row scores of each."""
+    """Return the units of a fold, and the sum of the centered row scores of each unit."""
     centered = fold.parts - fold.parts.mean()
     if fold.units is None:
         return fold.rows, centered
@@ -130,7 +133,7 @@ def _unit_totals(fold: RowScores) -> tuple[NDArray[np.int64], NDArray[np.float64
 
 
 def _signed(ids: NDArray[np.int64], totals: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the sums of the totals with `SIGNS` random signs for each unit."""
+    """Return `SIGNS` sums of the totals, each with other random signs of the units."""
     sums = np.zeros(SIGNS)
     for first in range(0, len(ids), AT_ONCE):
         part = slice(first, first + AT_ONCE)
@@ -141,7 +144,7 @@ def _signed(ids: NDArray[np.int64], totals: NDArray[np.float64]) -> NDArray[np.f
 
 
 def _fingerprint(folds: Sequence[RowScores]) -> int:
-    """Return a number of 53 bits that tells the rows, units and folds from others."""
+    """Return a fingerprint of rows, units and folds with 53 bits."""
     total = np.uint64(len(folds))
     for place, fold in enumerate(folds):
         pair = mixed(fold.rows, 1000 + place) ^ mixed(_unit_ids(fold), 2000)
@@ -155,14 +158,14 @@ def leads(winner: int, kept: Sequence[SignSums | None]) -> dict[int, Lead]:
     Parameters
     ----------
     winner : int
-        Place of the winner in `kept`.
+        Index of the winner in `kept`.
     kept : sequence of SignSums or None
-        What is kept of each model; None: it gave no row scores.
+        The stored sums of each model; None for a model without row scores.
 
     Returns
     -------
     dict[int, Lead]
-        For each rival with row scores on the same rows, by its place.
+        The lead over each rival with row scores on the same rows, by the rival's index.
     """
     own = kept[winner]
     if own is None:
@@ -190,16 +193,17 @@ def leads(winner: int, kept: Sequence[SignSums | None]) -> dict[int, Lead]:
 
 
 def _plain_errors(table: NDArray[np.float64], steps: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return, for each two models, the root mean square of the differences of their sums."""
+    """Return, for each pair of models, the root mean square of the differences of their sums."""
     squares = np.array([np.square(table - row).mean(axis=1) for row in table])
     return np.asarray(np.sqrt(squares + np.maximum.outer(steps, steps) ** 2))
 
 
 def _widening(own: SignSums) -> float:
-    """Return what standard errors are multiplied by.
+    """Return the factor by which standard errors are multiplied.
 
-    A refit on all rows differs from the k models of the folds: sqrt(1 + k / (k - 1)). G groups or
-    blocks are few: sqrt(G / (G - 1)), and Student's quantile over the normal one.
+    Because a refit on all rows differs from the k models of the folds, it has the factor sqrt(1 +
+    k / (k - 1)). Because G groups or blocks are few, it has the factor sqrt(G / (G - 1)) and the
+    ratio of Student's quantile to the normal one.
     """
     widening = 1.0
     if own.folds > 1:

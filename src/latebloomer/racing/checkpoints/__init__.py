@@ -1,1 +1,1 @@
-"""Learners' states: when they are saved, where they lie, how they come back."""
+"""Checkpoints: when the states of learners are saved, where they are, and how to restore them."""

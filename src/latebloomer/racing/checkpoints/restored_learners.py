@@ -1,11 +1,12 @@
-"""How the state of a learner is written, and how a learner is restored from it.
+"""Functions that write the state of a learner and restore a learner from it.
 
-A learner is restored from its latest checkpoint and then repeats the pulls that are not in it.
+A learner is restored from its latest checkpoint and then repeats the pulls after that checkpoint.
 
-A generator cannot be restored: during a race it is trained again. But its model is all that the
-verdict returns, so a pickle of that saves a resume of a finished race the training. A learner
-without `save` and `load` is pickled if few learners may be in memory (`max_in_memory=`); a resume
-with or without that reads the pickle. docs/security.md says when pickles are read.
+A generator cannot be restored: during a race it is trained again. But the verdict returns only its
+model, so with a pickle of the model, a finished race can be resumed without training. A learner
+without `save` and `load` is pickled if the number of learners in memory is limited
+(`max_in_memory=`); a resumed race reads the pickle with or without this limit. docs/security.md
+says when pickles are read.
 """
 
 import pickle
@@ -40,10 +41,10 @@ def restore(
     pull: Callable[[Learner], Any] = lambda learner: learner.pull(),
     loaded: Callable[[Path], None] = lambda folder: None,
 ) -> tuple[Learner, list[str], int]:
-    """Build a learner, load its state and repeat the pulls that are not in it.
+    """Build a learner, load its state and repeat the pulls after that state.
 
-    `pull` makes one pull; `loaded` is called with the checkpoint's folder after the learner was
-    loaded. Returns the learner, what the verdict should mention, and how many pulls were repeated.
+    `pull` makes one pull; `loaded` is called with the folder of the checkpoint after the learner
+    was loaded. Return the learner, warnings for the verdict, and the number of repeated pulls.
     """
     notes: list[str] = []
     learner, start = _from_checkpoint(entry, at, notes, loaded)
@@ -51,7 +52,8 @@ def restore(
     if start is None:
         new = entry.rebuilds or not at.done
         start = 0 if new else already_had(bare(learner), at.done)
-        attempts = () if start else at.attempts  # an object that raced before has them
+        # An object that raced before already includes them.
+        attempts = () if start else at.attempts
     stand_at(learner, start, at.recorded)
     for n in range(start, at.done + 1):
         for _ in range(attempts.count(n + 1)):
@@ -71,18 +73,18 @@ def restore(
 def _from_checkpoint(
     entry: Entry, at: Restorable, notes: list[str], loaded: Callable[[Path], None]
 ) -> tuple[Any, int | None]:
-    """Return the learner with its saved state, and its pulls; or a new learner and None."""
+    """Return the learner with its saved state and pulls, or a new learner and None."""
     saved = at.saved
     if saved is None or at.storage is None:
         return entry.build(), None
     with at.storage.fetched(place_of(saved.arm, saved.n), saved.digest) as folder:
         if folder is not None and (folder / LEARNER).is_file():
-            try:  # and build nothing next to it: memory may be short
+            try:  # build no learner in addition: memory may be short
                 with in_own_process():
                     pickled = pickle.loads((folder / LEARNER).read_bytes())
                 loaded(folder)
                 return pickled, saved.n
-            except Exception as error:  # its class has moved, or is not in this program
+            except Exception as error:  # its class was moved, or is not in this program
                 why = f"could not be unpickled ({reason_of(error)}), so it was trained again"
                 notes.append(f"its checkpoint of pull {saved.n} {why}")
                 return entry.build(), None
@@ -92,7 +94,7 @@ def _from_checkpoint(
                 learner.load(folder)
             recorded = at.recorded[saved.n - 1]
             value = wrong_evaluation(learner, recorded)
-            if value is not None:  # it is not the one that was scored
+            if value is not None:  # the restored learner is not the one that was scored
                 raise LearnerError(
                     f"its checkpoint of pull {saved.n} evaluates to {value:.6g}, but "
                     f"{recorded:.6g} is recorded: load() does not restore what save() wrote. "
@@ -109,8 +111,8 @@ def _from_checkpoint(
 def _attempt_again(
     learner: Learner, pull: Callable[[Learner], Any], at: Restorable, n: int
 ) -> None:
-    """Repeat an attempt at a pull that has failed, for what it trains."""
-    with suppress(Exception):  # of the learner's own code, as before
+    """Repeat a failed attempt at a pull, because the learner kept what the attempt trained."""
+    with suppress(Exception):  # the learner's own code fails again
         pull(learner)
     stand_at(learner, n, at.recorded)
 
@@ -123,36 +125,37 @@ def _pull_again(learner: Learner, pull: Callable[[Learner], Any], n: int, done: 
 
 
 def is_bare(learner: Any) -> bool:
-    """Return whether this is a generator that yields only scores: it cannot be kept."""
+    """Return whether this is a generator that yields only scores, so it cannot be saved."""
     return isinstance(learner, Iterator) and not hasattr(learner, "pull")
 
 
 def pickle_learner(learner: Any, folder: Path) -> None:
-    """Write a learner without `save` and `load` into the folder of a checkpoint."""
+    """Pickle a learner without `save` and `load` into the folder of a checkpoint."""
     with (folder / LEARNER).open("wb") as file:
         pickle.dump(learner, file, pickle.HIGHEST_PROTOCOL)
 
 
 def keep_model(storage: Storage, arm: int, n: int, model: Any) -> ModelKept | None:
-    """Pickle a generator's model; None if it is none, or if that fails: it is trained again."""
+    """Pickle a generator's model; return None if that fails or it has none: train it again."""
     place = model_place(arm, n)
-    if model is None or hasattr(model, "pull") or is_bare(model):  # not what a generator yielded
+    # It is not the model of a generator.
+    if model is None or hasattr(model, "pull") or is_bare(model):
         return None
     try:
         data = pickle.dumps(model)
         stored = storage.keep(place, lambda folder: (folder / MODEL).write_bytes(data))
-    except (Exception, SystemExit):  # of the model's own pickling, or of the disk
+    except (Exception, SystemExit):  # an error of the model's pickling or of the disk
         return None
     return ModelKept(arm, n, *stored)
 
 
 def fetch_model(storage: Storage, kept: ModelKept) -> tuple[Any, str]:
-    """Return the model that was kept, if its file is the one that was written; or why not."""
+    """Return a saved model, or a sentence that says why its file cannot be used."""
     again = f"its model of pull {kept.n} was not loaded ({{}}): it is trained again"
     try:
         with storage.fetched(model_place(kept.arm, kept.n), kept.digest) as folder:
             if folder is None:
                 return None, again.format("the file is missing or another one")
             return pickle.loads((folder / MODEL).read_bytes()), ""
-    except (Exception, SystemExit) as error:  # whatever the model's own code raises
+    except (Exception, SystemExit) as error:  # the model's own code may raise anything
         return None, again.format(reason_of(error))

@@ -1,4 +1,4 @@
-"""Which states of learners exist, and where they are."""
+"""The saved states of learners, and their places."""
 
 import tempfile
 from collections.abc import Sequence
@@ -13,32 +13,33 @@ from latebloomer.session.events import ModelKept, Saved
 
 
 class Restorable(NamedTuple):
-    """What brings a learner to `done` pulls."""
+    """The data to restore a learner to `done` pulls."""
 
     done: int
     saved: Saved | None  # its latest checkpoint
     recorded: Sequence[float]  # the scores of its counted pulls
     storage: Storage | None
-    # Numbers of pulls that failed at first, where the learner kept what the attempt had trained.
+    # Numbers of pulls with a failed attempt of which the learner kept the training.
     attempts: Sequence[int] = ()
-    attempts_saved: int = 0  # how many of them, the first ones, its checkpoint includes
+    # Number of these attempts, from the first, that the checkpoint includes.
+    attempts_saved: int = 0
 
 
 class SavedStates:
-    """Knows the newest state of each learner; it lies under `<journal>.checkpoints/<arm>/<n>`.
+    """Find the latest state of each learner, in `<journal>.checkpoints/<arm>/<n>`.
 
-    With `RayRunner(storage=...)` it lies there, under the race's id.
+    With `RayRunner(storage=...)`, states are in that storage under the ID of the race.
     """
 
     def __init__(self, race: RaceState, journal: Path | None, full: bool = False) -> None:
         self._race, self._journal = race, journal
-        self._full = full  # wait for the disk
+        self._full = full  # whether to wait until data are on the disk
         self._temporary: tempfile.TemporaryDirectory[str] | None = None
         self._storage: Storage | None = None
 
     @property
     def storage(self) -> Storage:
-        """Where the files are; a temporary folder where the journal is in memory."""
+        """Place of the files; a temporary folder if the journal is in memory."""
         if self._storage is None:
             if self._journal is None:
                 self._temporary = tempfile.TemporaryDirectory(prefix="latebloomer-")
@@ -48,26 +49,26 @@ class SavedStates:
         return self._storage
 
     def move_to(self, storage: Storage) -> None:
-        """Keep the files in another storage than next to the journal, under the race's id."""
+        """Use another storage than the folder next to the journal, under the ID of the race."""
         own = storage.under(self._race.id)
         self._storage = replace(own, full=self._full) if isinstance(own, Folder) else own
 
     def newest(self, arm: int, upto: int) -> Saved | None:
-        """Return the latest state of at most `upto` pulls by the journal.
+        """Return the latest state with at most `upto` pulls, according to the journal.
 
-        Whether its files are as they were saved is seen where they are loaded.
+        The process that loads its files checks whether they are unchanged.
         """
         saved = self._race.checkpoints.get(arm)
         return saved if saved is not None and saved.n <= upto else None
 
     def available(self, arm: int, upto: int) -> Saved | None:
-        """Return the latest state whose files are seen from here."""
+        """Return the latest state whose files exist for this process."""
         saved = self.newest(arm, upto)
         seen = saved is not None and self.storage.has(place_of(arm, saved.n))
         return saved if seen else None
 
     def restorable(self, arm: int, done: int, seen: bool = True) -> Restorable:
-        """Return what brings an arm to `done` pulls: by files that are `seen` here, or not."""
+        """Return the data to restore an arm to `done` pulls; if `seen`, files must be here."""
         attempts = self._race.kept_attempts(arm)
         if not done:
             return Restorable(0, None, (), None, attempts)
@@ -77,19 +78,19 @@ class SavedStates:
         return Restorable(done, saved, scores, storage, attempts, included)
 
     def model(self, arm: int, n: int) -> ModelKept | None:
-        """Return a generator's model after exactly n pulls, if its file is seen from here."""
+        """Return a generator's saved model after exactly n pulls, if its file exists here."""
         kept = self._race.models.get(arm)
         if kept is None or kept.n != n or not self.storage.has(model_place(arm, n)):
             return None
         return kept
 
     def sweep(self) -> None:
-        """Remove what a kill left half-written."""
+        """Remove incomplete files that a kill has left."""
         if isinstance(self.storage, Folder):
             self.storage.drop_drafts()
 
     def follow(self, journal: Path) -> None:
-        """Move the checkpoints that lie next to the journal to its new name."""
+        """Rename the folder of checkpoints after the journal was renamed."""
         before, self._journal = self._journal, journal
         beside = Folder(f"{before}.checkpoints", self._full)
         if self._storage == beside:
@@ -98,12 +99,12 @@ class SavedStates:
                 Path(beside.root).rename(self._storage.root)
 
     def drop_older(self, saved: Saved | ModelKept) -> None:
-        """Remove states, or models, of a learner that are older than one in the journal."""
+        """Remove states or models of a learner that are older than `saved`."""
         place = place_of if isinstance(saved, Saved) else model_place
-        with suppress(OSError):  # of a network: what is not removed now is removed next time
+        with suppress(OSError):  # network error: files not removed now are removed next time
             self.storage.drop_all_but(place(saved.arm, saved.n))
 
     def close(self) -> None:
-        """Remove what was temporary."""
+        """Remove the temporary folder, if any."""
         if self._temporary is not None:
             self._temporary.cleanup()

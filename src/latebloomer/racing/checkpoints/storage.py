@@ -1,8 +1,8 @@
-"""Where the folders of checkpoints lie: on a disk, or at an address that every node can reach.
+"""Storage of the folders of checkpoints: on a disk, or at an address that all nodes can reach.
 
-A storage is a plain value: it travels to the process that trains a learner, which saves and loads
-there by itself. What was saved is known by the SHA-256 of its files; files that differ from it are
-not loaded.
+A storage is a plain value that is sent to the process that trains a learner; this process saves
+and loads the files. A checkpoint is identified by the SHA-256 of its files; files with another
+digest are not loaded.
 """
 
 import hashlib
@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 from latebloomer.errors import SettingError, extra
 
-DRAFT = ".draft"  # what the name of an incomplete folder ends in
+DRAFT = ".draft"  # ending of the name of an incomplete folder
 
 
 def place_of(arm: int, n: int) -> str:
@@ -35,7 +35,7 @@ def place_of(arm: int, n: int) -> str:
 def model_place(arm: int, n: int) -> str:
     """Return the place in a storage of the model that a generator had yielded after n pulls.
 
-    It is in a folder apart from the states, whose older ones are removed.
+    Models have a separate folder, because older states are removed.
 
     >>> model_place(3, 57)
     '0003-model/57'
@@ -44,7 +44,7 @@ def model_place(arm: int, n: int) -> str:
 
 
 class Stored(NamedTuple):
-    """What a storage says of a folder that is complete."""
+    """The digest and size of a complete folder."""
 
     digest: str
     size: int
@@ -52,7 +52,7 @@ class Stored(NamedTuple):
 
 
 class Storage(ABC):
-    """Keeps folders under names such as `0003/57`."""
+    """Store folders under names such as `0003/57`."""
 
     @abstractmethod
     def under(self, name: str) -> "Storage":
@@ -60,15 +60,15 @@ class Storage(ABC):
 
     @abstractmethod
     def keep(self, place: str, fill: Callable[[Path], object]) -> Stored:
-        """Let `fill` write into an empty folder and keep that."""
+        """Let `fill` write into an empty folder, and store this folder."""
 
     @abstractmethod
     def fetched(self, place: str, digest: str) -> AbstractContextManager[Path | None]:
-        """Return a context in which the folder is here; None if it is not what was kept."""
+        """Return a context with a local copy of a folder; None if its digest has changed."""
 
     @abstractmethod
     def has(self, place: str) -> bool:
-        """Return whether there is something at a place; its digest is not checked."""
+        """Return whether a folder exists at a place, without a check of its digest."""
 
     @abstractmethod
     def drop(self, place: str) -> None:
@@ -76,7 +76,7 @@ class Storage(ABC):
 
     @abstractmethod
     def drop_all_but(self, place: str) -> None:
-        """Remove everything next to `place`, in the same parent folder."""
+        """Remove all other folders with the same parent as `place`."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class Folder(Storage):
     """A folder of this machine, or one that all machines share."""
 
     root: str
-    full: bool = False  # wait for the disk
+    full: bool = False  # whether to wait until data are on the disk
 
     def __str__(self) -> str:
         return self.root
@@ -93,7 +93,7 @@ class Folder(Storage):
         return Folder(f"{self.root}/{name}", self.full)
 
     def keep(self, place: str, fill: Callable[[Path], object]) -> Stored:
-        """Keep the folder complete, or not at all."""
+        """Store the folder completely or not at all."""
         final = Path(self.root, place)
         draft = final.with_name(f"{final.name}.{os.urandom(4).hex()}{DRAFT}")
         draft.mkdir(parents=True)
@@ -128,7 +128,7 @@ class Folder(Storage):
                 shutil.rmtree(folder, ignore_errors=True)
 
     def drop_drafts(self) -> None:
-        """Remove folders that were never completed."""
+        """Remove incomplete folders."""
         for draft in Path(self.root).glob(f"*/*{DRAFT}"):
             shutil.rmtree(draft, ignore_errors=True)
 
@@ -137,8 +137,8 @@ class Folder(Storage):
 class Remote(Storage):
     """An address for pyarrow or fsspec, such as s3://bucket/races.
 
-    Such places cannot rename a folder in one step. A folder counts when it is in the journal,
-    which is after its last file was written, and its digest is checked when it is loaded.
+    Such places cannot rename a folder in one step. A folder only counts if it is in the journal,
+    which is written after the last file of the folder; its digest is checked when it is loaded.
     """
 
     address: str
@@ -185,11 +185,11 @@ class Remote(Storage):
             files.delete_dir(f"{root}/{parent}/{other}")
 
     def _open(self) -> tuple[Any, Any, str]:
-        """Return pyarrow.fs, its file system (or fsspec's) for the address, and the path there."""
+        """Return pyarrow.fs, the file system for the address, and the path in it."""
         fs = extra("pyarrow.fs", "addresses of storage", "storage")
         try:
             files, path = fs.FileSystem.from_uri(self.address)
-        except ValueError:  # not one of pyarrow's
+        except ValueError:  # not an address of pyarrow
             core = extra("fsspec.core", "addresses of storage", "storage")
             inner, path = core.url_to_fs(self.address)
             files = fs.PyFileSystem(fs.FSSpecHandler(inner))
@@ -211,7 +211,7 @@ def storage_at(address: str | os.PathLike[str]) -> Storage:
 
 
 def without_password(address: str) -> str:
-    """Return an address without the user and password that it may carry.
+    """Return an address without a user and password in it.
 
     >>> without_password("s3://key:secret@bucket/races"), without_password("/data/races")
     ('s3://bucket/races', '/data/races')
@@ -220,19 +220,19 @@ def without_password(address: str) -> str:
 
 
 def digest_of(folder: Path) -> tuple[str, int]:
-    """Return the SHA-256 of all names and contents, and their size in bytes."""
+    """Return the SHA-256 of all names and contents of a folder, and their size in bytes."""
     digest, size = hashlib.sha256(), 0
     for file in sorted(path for path in folder.rglob("*") if path.is_file()):
         digest.update(f"{file.relative_to(folder).as_posix()}\0{file.stat().st_size}\0".encode())
         size += file.stat().st_size
         with file.open("rb") as stream:
-            hashlib.file_digest(stream, lambda: digest)  # adds to it
+            hashlib.file_digest(stream, lambda: digest)  # updates the digest
     return digest.hexdigest(), size
 
 
 def _sync(folder: Path) -> None:
     for path in [*folder.rglob("*"), folder]:
-        if path.is_file() or os.name != "nt":  # Windows has no such call for folders
+        if path.is_file() or os.name != "nt":  # Windows cannot sync folders
             handle = os.open(path, os.O_RDONLY)
             try:
                 os.fsync(handle)

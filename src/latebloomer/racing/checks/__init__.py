@@ -1,1 +1,1 @@
-"""Contracts as tests: a learner, or a runner, does what a race needs."""
+"""Checks that a learner or a runner does what a race needs."""

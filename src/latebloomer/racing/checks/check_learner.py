@@ -1,4 +1,4 @@
-"""A test that a learner is the same after save and load."""
+"""A check that a learner is unchanged by save and load."""
 
 import tempfile
 from contextlib import AbstractContextManager, closing
@@ -22,30 +22,30 @@ from latebloomer.racing.learners.learner import (
 )
 from latebloomer.racing.runners.process_state import OwnStates, read_numbers, save_with_numbers
 
-STATE = "state"  # where the checkpoint is kept
+STATE = "state"  # place of the checkpoint in the storage
 
 
 @dataclass(frozen=True)
 class LearnerCheck:
-    """What `check_learner` found. `print` it.
+    """The result of `check_learner`; `print` it.
 
     Attributes
     ----------
     saves : bool
-        It has save and load.
+        Whether the learner has save and load.
     exact : bool
-        Restored (or trained again), its parameters and its evaluation are the same, as far as it
-        offers them, and its next scores are the same bit for bit.
+        Whether the restored learner (or one trained again) has the same next scores, bit for bit,
+        and the same parameters and evaluation, if it has these.
     expected : tuple[float, ...]
         Scores of the learner that was never interrupted.
     resumed : tuple[float, ...]
-        Scores of the one that was saved and loaded.
+        Scores of the learner that was saved and loaded.
     bytes : int
         Size of a checkpoint, in bytes.
     save_seconds : float
-        Seconds that a save takes.
+        Duration of a save, in seconds.
     sentence : str
-        All of it in words.
+        The result as text.
     """
 
     saves: bool
@@ -61,28 +61,28 @@ class LearnerCheck:
 
 
 def check_learner(factory: Given, pulls: int = 3, seed: int = 0) -> LearnerCheck:
-    """Check that a learner is the same after save and load.
+    """Check that a learner is unchanged by save and load.
 
-    `factory` builds a learner, as in `race`; two are built and each is pulled `2 * pulls` times.
+    Two learners are built, and each is pulled `2 * pulls` times.
 
     Parameters
     ----------
     factory : Given
-        Builds a learner, as in `race`.
+        Function that builds a learner, as in `race`.
     pulls : int
-        Before and after the save.
+        Number of pulls before the save, and again after it.
     seed : int
-        For a factory with a parameter `seed`.
+        Seed for a factory with a parameter `seed`.
 
     Returns
     -------
     LearnerCheck
-        What was found; `print` it.
+        The result; `print` it.
 
     Raises
     ------
     LearnerError
-        It cannot be trained pull by pull.
+        The learner cannot be trained pull by pull.
 
     Examples
     --------
@@ -147,7 +147,7 @@ class Attempt:
             return storage.keep(STATE, partial(save_with_numbers, self.learner.save))
 
     def load(self, folder: Path, pulls: int, parameters: list[Any], score: float) -> str:
-        """Load both; return how the learner differs from the one that was saved."""
+        """Load the learner and its random numbers; return how it differs from the saved one."""
         with self.calling():
             self.learner.load(folder)
             wrong = _wrong_state(self.learner, parameters, score)
@@ -156,12 +156,12 @@ class Attempt:
         return wrong
 
     def close(self) -> None:
-        """Put the program's own random numbers in force again."""
+        """Restore the program's own random numbers."""
         self._states.leave()
 
 
 def _parameters(learner: Learner) -> list[Any]:
-    """Return copies of the parameters of a learner's model, if it is one of Keras or PyTorch."""
+    """Return copies of the parameters of a learner's model, if it is a Keras or PyTorch model."""
     model: Any = getattr(bare(learner), "model", None)
     if hasattr(model, "get_weights"):
         return [np.array(value) for value in model.get_weights()]
@@ -170,7 +170,7 @@ def _parameters(learner: Learner) -> list[Any]:
 
 
 def _wrong_state(learner: Learner, parameters: list[Any], score: float) -> str:
-    """Return how a restored learner differs from the one that was saved; empty if it does not."""
+    """Return how a restored learner differs from the saved one; empty if it does not."""
     now = _parameters(learner)
     same = [np.array_equal(*pair) for pair in zip(parameters, now, strict=False)]
     if len(now) != len(parameters) or not all(same):

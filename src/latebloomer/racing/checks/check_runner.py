@@ -1,4 +1,4 @@
-"""What every runner owes a race, as one call that anyone may put into their tests."""
+"""The contract of runners, as one check for the tests of your own runner."""
 
 import json
 import random
@@ -20,7 +20,7 @@ BUDGET = 120
 
 
 class Rising:
-    """A deterministic learner whose state only a checkpoint carries."""
+    """A deterministic learner whose state is lost unless it is saved in a checkpoint."""
 
     def __init__(self, best: float, slow: float, fails_at: int = 0, last: int = 0) -> None:
         self.best, self.slow, self.fails_at, self.last = best, slow, fails_at, last
@@ -51,27 +51,27 @@ LEARNERS = {
 
 
 def check_runner(make: Callable[[], Runner]) -> list[str]:
-    """Raise a `ContractError` unless the runners that `make` makes keep the contract.
+    """Raise a `ContractError` unless runners from `make` do what every runner must do.
 
-    It races deterministic learners, of which one fails and one finishes. A policy with phases must
-    come to the verdict of the local runner, with the same scores. Every budget must be spent
-    exactly. A race that is held after some pulls and resumed by another runner must come to the
-    same verdict. The winner must have as many pulls as the verdict says.
+    The check races deterministic learners, one of which fails and one of which finishes. With a
+    policy with phases, the verdict and all scores must equal those of the local runner. Every
+    budget must be spent exactly. A race that is stopped after some pulls and resumed by another
+    runner must have the same verdict. The winner must have as many pulls as the verdict says.
 
     Parameters
     ----------
     make : Callable[[], Runner]
-        Makes a runner; it is called for each race.
+        Function that returns a new runner; it is called for each race.
 
     Returns
     -------
     list[str]
-        What was checked.
+        One text for each thing that was checked.
 
     Raises
     ------
     ContractError
-        A runner does something else than the local one.
+        A runner does something different from the local runner.
 
     Examples
     --------

@@ -1,1 +1,1 @@
-"""What is shown while a race runs."""
+"""Displays of a race while it runs."""

@@ -1,4 +1,4 @@
-"""The contract of a display, and what all do: say what happens, and whom the race waits for."""
+"""The base class of displays, which show events and the learners that the race waits for."""
 
 from __future__ import annotations
 
@@ -25,48 +25,49 @@ TICK = 0.5  # seconds between two checks for a long pull
 
 
 class Display(ABC):
-    """Shows one race while it runs."""
+    """Show one race while it runs."""
 
-    awaits_pulls = True  # whether it is told when a pull starts
+    awaits_pulls = True  # whether the display gets an event when a pull starts
 
     def __init__(self, race: RaceState, now: Callable[[], float] = time.monotonic) -> None:
         self.race, self.now = race, now
-        self.clock = RaceClock(race)  # the driver's own, once there is one
-        self.waiting = ""  # for which learners, if a pull is long
+        self.clock = RaceClock(race)  # replaced by the driver's clock
+        self.waiting = ""  # text about the learners that the race waits for
         self._waited_for: tuple[int, ...] = ()
-        self._running: PullStarted | None = None  # read by another thread
-        self._long: PullStarted | None = None  # the latest that was reported as long
+        self._running: PullStarted | None = None  # another thread reads it, too
+        self._long: PullStarted | None = None  # the last pull that was reported as long
         self._replan_said = -EVERY
-        self._failures: dict[int, str] = {}  # by arm: pulls that failed and are tried again
+        # By arm: texts about pulls that failed and are tried again.
+        self._failures: dict[int, str] = {}
 
     @abstractmethod
     def say(self, text: str) -> None:
-        """Show a line, whatever else is shown."""
+        """Show a line of text."""
 
     @abstractmethod
     def _on_score(self, score: ScoreReported) -> None:
-        """Take notice of a score that counts."""
+        """Update the display for a score that counts."""
 
     def _on_drop(self, drop: Dropped) -> None:  # noqa: B027
-        """Take notice of a learner that was dropped; a table of the standings shows it anyway."""
+        """Show that a learner was dropped. Default: nothing, as tables of standings show it."""
 
     @abstractmethod
     def _show_waiting(self) -> None:
-        """Show whom the race waits for."""
+        """Show which learners the race waits for."""
 
     def _opened(self) -> AbstractContextManager[None]:
         """Return a context in which the display is open."""
         return nullcontext()
 
     def _is_told_already(self, event: events.Event) -> bool:
-        """Return whether what is shown anyway tells an event."""
+        """Return whether the display shows an event anyway, so that it needs no line."""
         return False
 
     def _is_worth_saying(self, pull: PullStarted, now: float) -> bool:
-        """Return whether to show that a pull is long."""
+        """Return whether to report that a pull is long."""
         return True
 
-    # --- what the driver reports ---
+    # --- reports of the driver ---
 
     @contextmanager
     def shown(self) -> Iterator[None]:
@@ -84,7 +85,7 @@ class Display(ABC):
         if isinstance(event, PullStarted):
             self._running = event
             return
-        if isinstance(event, Waiting):  # which learners keep the others waiting
+        if isinstance(event, Waiting):  # the learners that the race waits for
             if event.arms:
                 self._wait_for([(arm, self.race.session.pulls_of(arm) + 1) for arm in event.arms])
             return
@@ -103,7 +104,7 @@ class Display(ABC):
                 self.say(text)
 
     def end(self, verdict: Verdict) -> None:
-        """Say how the race ended; the verdict is for the caller to print."""
+        """Show how the race ended; the verdict is not printed, because the caller prints it."""
         pulls = f"{verdict.spent:,} pull{'s' * (verdict.spent != 1)}"
         brief, count = verdict.seconds < 60, len(verdict.warnings)
         took = f"{short_seconds(verdict.seconds)} s" if brief else span_of_time(verdict.seconds)
@@ -114,12 +115,12 @@ class Display(ABC):
     # --- long pulls ---
 
     def _report_long_pulls(self, over: threading.Event) -> None:
-        """Report long pulls from a separate thread, because the race's own is in the pull."""
+        """Report long pulls from a separate thread, because the race's thread is in the pull."""
         while not over.wait(TICK):
             self.look_for_long_pull()
 
     def look_for_long_pull(self) -> None:
-        """Report the running pull if it is long, once."""
+        """Report the running pull, once, if it is long."""
         pull, now = self._running, self.now()
         if pull is None or pull is self._long or now - pull.at < LONG:
             return
@@ -133,25 +134,26 @@ class Display(ABC):
         self._waited_for = tuple(arm for arm, _ in pulls)
         self._show_waiting()
 
-    # --- events in words ---
+    # --- events as text ---
 
     def _sentence(self, event: events.Event) -> str:
-        """Return an event in one line; empty for events that need none.
+        """Return an event as one line; empty for events that need no line.
 
-        Which learners an extension revives is announced in one line, before the race.
+        The learners that an extension revives are listed in one line before the race.
         """
         session, now = self.race.session, self.now()
         left = session.budget - session.spent
         pulls = f"{left:,} pull{'s' * (left != 1)}"
         text = events.in_words(event, lambda arm: quoted(short_name(session.names[arm])))
         match event:
-            case events.BudgetReplanned():  # a time-based race replans many times a second
+            case events.BudgetReplanned():  # a time-based race replans many times per second
                 if now - self._replan_said >= EVERY:
                     self._replan_said = now
                     return f"about {pulls} fit into the time that is left"
             case events.WinnerSelected():
                 return f"{text} with the remaining {pulls}"
-            case events.PullFailed():  # one line: when it was made again, or the learner leaves
+            # Shown in one line when it is tried again, or when the learner leaves.
+            case events.PullFailed():
                 self._failures[event.arm] = f"{text} and was made again"
             case events.LearnerLeft():
                 self._failures.pop(event.arm, None)
@@ -162,7 +164,7 @@ class Display(ABC):
 
 
 class NoDisplay(Display):
-    """Shows nothing."""
+    """Show nothing."""
 
     awaits_pulls = False
 

@@ -1,4 +1,4 @@
-"""The display that a call asks for, as far as it can be drawn here."""
+"""The choice of a display, by the call and by where the output goes."""
 
 from collections.abc import Callable
 
@@ -17,5 +17,5 @@ DISPLAYS: dict[str, Callable[[RaceState], Display]] = {
 
 
 def make_display(progress: bool, race: RaceState) -> Display:
-    """Return the display of a race, by `progress` as `race` takes it."""
+    """Return the display of a race; `progress` is the argument of `race`."""
     return (DISPLAYS[display_mode()] if progress else NoDisplay)(race)

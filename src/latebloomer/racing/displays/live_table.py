@@ -1,4 +1,4 @@
-"""A table in a terminal, drawn in place."""
+"""The display in a terminal: a table that is redrawn in place."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from latebloomer.session import events
 if TYPE_CHECKING:
     from rich.console import ConsoleDimensions
 
-REFRESH = 4  # times a second
-AROUND = 4  # lines of the terminal that are not rows: title, head, what is cut, the cursor
+REFRESH = 4  # redraws per second
+AROUND = 4  # lines of the terminal that are not rows: title, head, count of hidden rows, cursor
 STYLE = {
     "dropped": "dim",
     "not selected": "dim",
@@ -31,13 +31,13 @@ STYLE = {
 
 
 class LiveTable(Display):
-    """Shows the standings in a table that changes in place, and lines above it."""
+    """Show the standings in a table that changes in place, with lines of text above it."""
 
     def __init__(self, race: RaceState) -> None:
         super().__init__(race)
         self.standings = StandingsTable(race)
-        self._live: Any = None  # while the race runs
-        self._next = 0.0  # when to look again
+        self._live: Any = None  # set while the race runs
+        self._next = 0.0  # time of the next update
 
     @contextmanager
     def _opened(self) -> Iterator[None]:
@@ -54,7 +54,8 @@ class LiveTable(Display):
             self.standings.look()
             yield
             self.standings.look()
-            drawn.transient = True  # the verdict has a table; after an error this one stays
+            # Remove the table, because the verdict has one; after an error it stays.
+            drawn.transient = True
         self._live = None
 
     def say(self, text: str) -> None:
@@ -77,10 +78,10 @@ class LiveTable(Display):
         return is_in_the_table(event)
 
     def _show_waiting(self) -> None:
-        """Nothing to do: the title has it when it is drawn next."""
+        """Do nothing: the title shows it at the next redraw."""
 
     def table(self, size: ConsoleDimensions) -> Any:
-        """Return one line per learner, as many as fit the terminal: the best ones."""
+        """Return a table with the best learners, as many as fit the terminal, one per line."""
         from rich.console import Group
         from rich.text import Text
 

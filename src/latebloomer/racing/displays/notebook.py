@@ -1,4 +1,4 @@
-"""The output of a notebook's cell: the standings and the latest lines, changed in place."""
+"""The display in a notebook: the standings and the latest lines, updated in place."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from latebloomer.racing.displays.standings_table import MOST, StandingsTable, is
 from latebloomer.racing.race_state import RaceState
 from latebloomer.session import events
 
-REFRESH = 4  # times a second
-LINES = 8  # latest lines below the table
+REFRESH = 4  # updates per second
+LINES = 8  # number of lines below the table
 
 
 class NotebookOutput(Display):
-    """Shows the standings in one output of the cell, with the latest lines below."""
+    """Show the standings in one output of the cell, with the latest lines below."""
 
     def __init__(self, race: RaceState) -> None:
         super().__init__(race)
         self.standings = StandingsTable(race)
         self._output: Any = None
         self._lines: list[str] = []
-        self._next = 0.0  # when to look again
+        self._next = 0.0  # time of the next update
 
     @contextmanager
     def _opened(self) -> Iterator[None]:

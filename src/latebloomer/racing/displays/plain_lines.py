@@ -1,4 +1,4 @@
-"""Lines on stderr, where nothing can be drawn: a log, a pipe, a terminal without a cursor."""
+"""The display as plain lines on stderr: for a log, a pipe, or a terminal without a cursor."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from latebloomer.session.events import Dropped, PullStarted, ScoreReported
 
 
 class PlainLines(Display):
-    """Says which learners are dropped, and now and then which one leads."""
+    """Print which learners are dropped and, from time to time, which learner leads."""
 
     def __init__(self, race: RaceState, now: Callable[[], float] = time.monotonic) -> None:
         super().__init__(race, now)
-        self._said = now()  # when the latest line was
+        self._said = now()  # time of the latest line
 
     def say(self, text: str) -> None:
         """Print a line."""
@@ -47,9 +47,9 @@ class PlainLines(Display):
         return f"{at}: {quoted(short_name(best.name))} {verb} with {score}; {left}"
 
     def _is_worth_saying(self, pull: PullStarted, now: float) -> bool:
-        """Return whether a pull is longer than the learner's others, and no line was said lately.
+        """Return whether a pull is longer than the learner's others and no line is recent.
 
-        If it is, that counts as the latest line.
+        If so, the time of the latest line becomes now.
         """
         pace = self.race.seconds[pull.arm] / max(1, pull.n - 1)
         if now - self._said < display.EVERY or now - pull.at < 2 * pace:

@@ -1,4 +1,4 @@
-"""The standings of a race as a table: what a terminal and a notebook show."""
+"""The standings of a race as a table, for terminals and notebooks."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -12,31 +12,31 @@ from latebloomer.session import events
 from latebloomer.session.arm_views import LearnerView
 
 BLOCKS = "▁▂▃▄▅▆▇█"
-WIDTH = 24  # cells of a sparkline
-STATE = 12  # characters of the longest state in a word
-MOST = 40  # rows; longer races show the best
+WIDTH = 24  # maximum cells of a sparkline
+STATE = 12  # characters of the longest state
+MOST = 40  # maximum rows; with more learners, the table shows the best
 
 
 def sparkline(points: Sequence[float], low: float, high: float, width: int = WIDTH) -> str:
-    """Return a curve as blocks, at most `width` of them.
+    """Return a curve as a text of at most `width` block characters.
 
     >>> sparkline([0.0, 0.5, 1.0], 0.0, 1.0)
     '▁▅█'
     """
     scale = (len(BLOCKS) - 1) / ((high - low) or 1.0)
     every = -(-len(points) // width) or 1
-    shown = points[::-every][::-1]  # the latest point is always among them
+    shown = points[::-every][::-1]  # always includes the latest point
     return "".join(BLOCKS[round((point - low) * scale)] for point in shown)
 
 
 def is_in_the_table(event: events.Event) -> bool:
-    """Return whether a table of the standings tells an event anyway."""
+    """Return whether a table of the standings shows an event anyway."""
     finished = isinstance(event, events.LearnerLeft) and event.how == events.FINISHED
     return finished or isinstance(event, events.BudgetReplanned | events.WinnerSelected)
 
 
 class StandingsTable:
-    """The learners of a race, the best first, as they were when they were looked at."""
+    """The learners of a race, the best first, as of the latest call of `look`."""
 
     def __init__(self, race: RaceState) -> None:
         self._race = race
@@ -48,11 +48,11 @@ class StandingsTable:
         self._curves[score.arm].add(score.score)
 
     def look(self) -> None:
-        """Take what is shown: another thread draws it, and must not read the race."""
+        """Copy the data to show, because another thread draws them and must not read the race."""
         self.rows, self._phase = self._race.learners(), self._race.session.phase
 
     def title(self, elapsed: float, waiting: str) -> str:
-        """Return where the race is, how long it will take, and whom it waits for."""
+        """Return the title: progress, remaining time, and learners that the race waits for."""
         session, (phase, phases) = self._race.session, self._phase
         what = f"phase {phase} of {phases}"
         if session.winner is not None:
@@ -68,13 +68,14 @@ class StandingsTable:
         return " · ".join(filter(None, parts))
 
     def columns(self, shown: Sequence[LearnerView]) -> list[Column]:
-        """Return what is known of some learners, a column each."""
+        """Return the columns of the table for some learners."""
         curves = list(self._curves.items())  # another thread may add to them
         points = {arm: [point.score for point in curve.raw()] for arm, curve in curves}
         known = [score for scores in points.values() for score in scores] or [0.0]
         low, high = min(known), max(known)
 
-        def drawn(width: int) -> list[str]:  # as wide at the start: columns stay in their place
+        # Full width from the start, so that columns do not move.
+        def drawn(width: int) -> list[str]:
             lines = (sparkline(points.get(row.arm, []), low, high, width) for row in shown)
             return [line.ljust(width) for line in lines]
 

@@ -1,1 +1,1 @@
-"""The events of a race on disk."""
+"""The journal: the events of a race on disk."""

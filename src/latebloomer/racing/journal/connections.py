@@ -1,4 +1,4 @@
-"""Connections of SQLite to a journal's file: one to write it, and others to read it."""
+"""SQLite connections to the file of a journal: one to write it, and others to read it."""
 
 import sqlite3
 from pathlib import Path
@@ -7,12 +7,12 @@ from latebloomer._util.text import near
 from latebloomer.errors import JournalError
 from latebloomer.racing.journal import schema
 
-PAGE_BYTES = 1024  # a pull writes the whole page that it is on: 15.5 -> 11.5 µs of SQLite's 4096
-ENDS = ("-wal", "-shm", "-journal")  # of the names of SQLite's own files next to a journal
+PAGE_BYTES = 1024  # each pull writes a whole page: 11.5 µs, instead of 15.5 µs with SQLite's 4096
+ENDS = ("-wal", "-shm", "-journal")  # endings of SQLite's own files next to a journal
 
 
 def wal_of(file: Path) -> Path:
-    """Return the name of the file to which SQLite writes what is not in the journal yet."""
+    """Return the path of SQLite's -wal file, with the changes that are not in the journal yet."""
     return file.with_name(f"{file.name}-wal")
 
 
@@ -23,13 +23,13 @@ def remove(file: Path) -> None:
 
 
 def remove_beside(file: Path) -> None:
-    """Remove SQLite's files next to a journal that another file replaces."""
+    """Remove SQLite's files next to a journal, because another file replaces the journal."""
     for end in ENDS:
         Path(f"{file}{end}").unlink(missing_ok=True)
 
 
 def connect(file: Path, durability: str) -> sqlite3.Connection:
-    """Open a file to write it. A new one is marked as a journal from its first page on."""
+    """Open a file for writing. A new file is marked as a journal from its first page on."""
     db = sqlite3.connect(file, isolation_level=None, timeout=5)
     if not file.stat().st_size:
         db.execute(f"PRAGMA page_size = {PAGE_BYTES}")
@@ -43,7 +43,7 @@ def connect(file: Path, durability: str) -> sqlite3.Connection:
 
 
 def connect_to_read(file: Path, at_rest: bool) -> sqlite3.Connection:
-    """Open a file read-only; in a read-only folder SQLite must know that nothing will change."""
+    """Open a file read-only; `at_rest`: SQLite may assume that no process changes it."""
     uri = file.absolute().as_uri()
     if at_rest:
         return sqlite3.connect(f"{uri}?mode=ro&immutable=1", uri=True, isolation_level=None)
@@ -52,12 +52,12 @@ def connect_to_read(file: Path, at_rest: bool) -> sqlite3.Connection:
         db.execute("SELECT count(*) FROM sqlite_master")
     except sqlite3.OperationalError as error:
         db.close()
-        if wal_of(file).exists():  # it holds pulls that SQLite cannot show from here
+        if wal_of(file).exists():  # the -wal has pulls that SQLite cannot read from here
             raise JournalError(
                 f"Journal {near(file)} cannot be read here ({error}). Copy it with "
                 f"{wal_of(file).name} into a folder that can be written."
             ) from None
         return connect_to_read(file, at_rest=True)
     except (sqlite3.DatabaseError, UnicodeDecodeError):
-        pass  # the next statement fails too, where it is reported
+        pass  # the next statement fails, too, and reports the error
     return db

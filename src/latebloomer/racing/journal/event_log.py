@@ -1,9 +1,9 @@
-"""The events of a race, one after the other: appended, and read again.
+"""The log of a race's events: events are appended in order and can be read again.
 
-On disk they are in one SQLite file in WAL mode, written by the driver alone. By the standard
-library's `sqlite3`, not SQLAlchemy: there is one table, the base install stays small, and a pull
-costs one prepared INSERT (12 to 20 µs here; SQLAlchemy Core adds several times that). With
-`synchronous=NORMAL` a committed event survives whatever happens to the process;
+On disk, the events are in one SQLite file in WAL mode, which only the driver writes. It uses the
+standard library's `sqlite3` and not SQLAlchemy, because there is one table, the base install stays
+small, and a pull costs one prepared INSERT (12 to 20 µs; SQLAlchemy Core adds several times that).
+With `synchronous=NORMAL` a committed event survives whatever happens to the process;
 `durability="full"` also waits for the disk, against power loss.
 """
 
@@ -38,29 +38,29 @@ from latebloomer.racing.journal.schema import (
 from latebloomer.racing.journal.value_codec import NotPlain
 from latebloomer.session.events import Event, ScoreReported
 
-PAGE = 512  # bytes: no SQLite file is shorter
+PAGE = 512  # bytes: smallest size of an SQLite file
 
 
 class EventLog(ABC):
-    """The events of a race, in order: only ever added to."""
+    """The events of a race, in order; events are only appended."""
 
-    path: Path | None = None  # of the file, if there is one
+    path: Path | None = None  # path of the file, if there is one
     durability = "normal"
 
     @abstractmethod
     def append(self, *events: Event, elapsed: float = 0.0) -> None:
-        """Enter events, all or none. When this returns they count, whatever happens next."""
+        """Append events, all or none; after the call they count, whatever happens next."""
 
     @abstractmethod
     def read(self, after: int = 0) -> Iterator[Entry]:
-        """Return the entries beyond number `after`, in order."""
+        """Return the entries after number `after`, in order."""
 
     @abstractmethod
     def is_in_place(self) -> bool:
-        """Return whether the file under its name is still the one that is written."""
+        """Return whether the file at its path is still the file to which this log writes."""
 
     def take_note(self) -> str:
-        """Return what has happened to the file since this was called last; empty if nothing."""
+        """Return what happened to the file since the last call, as text; empty if nothing."""
         return ""
 
     @abstractmethod
@@ -69,10 +69,10 @@ class EventLog(ABC):
 
 
 class MemoryLog(EventLog):
-    """Events that are lost with the process."""
+    """Events in memory, which are lost when the process ends."""
 
     def __init__(self) -> None:
-        self._entries: list[tuple[float, float, Event]] = []  # each without its number
+        self._entries: list[tuple[float, float, Event]] = []  # entries without their numbers
 
     def append(self, *events: Event, elapsed: float = 0.0) -> None:
         now = time()
@@ -91,9 +91,9 @@ class MemoryLog(EventLog):
 
 
 class SqliteLog(EventLog):
-    """Events in an SQLite file, the journal; `files` opens one.
+    """Events in an SQLite file, the journal; the module `files` opens journals.
 
-    The process that races holds its lock, and only that process appends.
+    The process that runs the race holds the lock, and only this process appends.
     """
 
     def __init__(
@@ -106,7 +106,7 @@ class SqliteLog(EventLog):
         self.path: Path = path
         self.durability = durability
         self._db, self._lock = db, lock
-        self._last = self._checksum = 0  # of the latest row
+        self._last = self._checksum = 0  # number and checksum of the latest row
         self._note = ""
         self._files: FilesInPlace | None = None
         self._wal = self._shm = -1  # handles of SQLite's own files, while this process races
@@ -116,20 +116,20 @@ class SqliteLog(EventLog):
             self._last, self._checksum = latest or (0, 0)
 
     def _watch_files(self) -> None:
-        """Remember which files these are; the process that races keeps them in place."""
+        """Store which files these are; the process that runs the race keeps them in place."""
         status = os.stat(self.path)
         self._inode = status.st_dev, status.st_ino
         if self._lock is not None:
-            self.query("SELECT count(*) FROM sqlite_master")  # else there may be no -wal yet
+            self.query("SELECT count(*) FROM sqlite_master")  # so that the -wal exists
             self._files = FilesInPlace(self.path)
             self._wal, self._shm = self._files.wal, self._files.shm
 
     def query(self, question: str, *values: object) -> Any:
-        """Return the first row of an answer, None if it has none."""
+        """Return the first row of a query's result; None if it is empty."""
         return self._db.execute(question, values).fetchone()
 
     def rows(self, question: str, *values: object) -> list[Any]:
-        """Return all rows of an answer."""
+        """Return all rows of a query's result."""
         return self._db.execute(question, values).fetchall()
 
     # --- writing ---
@@ -174,13 +174,13 @@ class SqliteLog(EventLog):
         self._last, self._checksum = number, mark
 
     def write(self, entries: Iterable[Entry], *statements: str) -> None:
-        """Insert entries unchanged, after other statements, all in one transaction."""
+        """Insert entries unchanged, after `statements`, all in one transaction."""
         number, mark, rows = self._last, self._checksum, []
         for entry in entries:
             row = row_of(entry)
             number, mark = entry.number, checksum(mark, row)
             rows.append((*row[:-1], mark))
-        with self._db:  # commits all of it, or nothing
+        with self._db:  # commits everything or nothing
             self._db.execute("BEGIN IMMEDIATE")
             for statement in statements:
                 self._db.execute(statement)
@@ -202,10 +202,11 @@ class SqliteLog(EventLog):
         self._watch_files()
 
     def _write_again(self) -> None:
-        """Put all that is known in a new file of this name: the -wal has gone with its events.
+        """Write all events to a new file at the same path, because the -wal was removed.
 
-        This process still sees them in the file that was removed; no other process would. If the
-        journal itself has gone too, `is_in_place` tells: another file may have its name now.
+        This process can still read the events of the removed file, but no other process could. If
+        the journal itself was removed, too, `is_in_place` reports it: another file may be at its
+        path now.
         """
         if not self._is_own():
             self._wal = -1
@@ -229,10 +230,11 @@ class SqliteLog(EventLog):
     # --- reading ---
 
     def read(self, after: int = 0) -> Iterator[Entry]:
-        """Return a snapshot, because it is one statement, also while another process writes."""
+        """Return a snapshot, even while another process writes, because it is one statement."""
         number, pulls = after, 0
         try:
-            # Before the events: a race that continues meanwhile has more of them, never fewer.
+            # Read this before the events: if the race continues meanwhile, there are more, never
+            # fewer.
             (last,) = self.query("SELECT coalesce(max(id), 0) FROM tail")
             (mark,) = self.query("SELECT checksum FROM events WHERE id = ?", after) or (0,)
             for row in self._db.execute(SELECT, (after,)):
@@ -245,7 +247,7 @@ class SqliteLog(EventLog):
             if number < last:
                 raise ValueError(f"events up to {last} are missing")
         except DAMAGE as error:
-            # A reader that continues after an event has already read the intact part before it.
+            # A reader that continues after an event has already checked the events before it.
             cause = one_line(str(error))
             raise damage_error(self.path, number, pulls or after, cause) from error
 
@@ -253,7 +255,7 @@ class SqliteLog(EventLog):
         return self._is_own() and (self._files is None or self._files.wal_is_in_place())
 
     def _is_own(self) -> bool:
-        """Return whether the journal's name leads to the file that is open."""
+        """Return whether the journal's path leads to the open file."""
         try:
             status = os.stat(self.path)
         except OSError:
@@ -262,7 +264,7 @@ class SqliteLog(EventLog):
 
     def close(self) -> None:
         if self._lock is not None:
-            with suppress(sqlite3.Error):  # another reader keeps SQLite from doing it later
+            with suppress(sqlite3.Error):  # with another reader, SQLite would not do this later
                 self._db.execute("PRAGMA busy_timeout = 0")
                 self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         self._close_files()
@@ -270,7 +272,7 @@ class SqliteLog(EventLog):
             self._lock.close()
 
     def _close_files(self, keep: bool = False) -> None:
-        """Close the file: first by SQLite, which else would lose its locks.
+        """Close the files: SQLite's connection first, because it would lose its locks otherwise.
 
         If it is to `keep` its files, it neither copies from the -wal nor removes it.
         """
@@ -283,7 +285,7 @@ class SqliteLog(EventLog):
 
 
 def damage_error(path: Path, last: int, pulls: int, cause: str) -> JournalError:
-    """Return the error for a journal that is intact up to event `last`, with that many pulls."""
+    """Return the error for a journal that is intact up to event `last`, with `pulls` pulls."""
     if not pulls:
         return JournalError(
             f"Journal {near(path)} is damaged ({cause}), and nothing can be recovered: no pull is "
@@ -296,6 +298,6 @@ def damage_error(path: Path, last: int, pulls: int, cause: str) -> JournalError:
 
 
 def resume_call(path: Path | None, runner: str = "") -> str:
-    """Return the call that continues a race; `runner` is passed if it has to be named again."""
+    """Return the Python call that continues a race, with `runner=` if it must be passed again."""
     named = f", runner={runner}" if runner else ""
     return "race(...) again" if path is None else f"resume({near(path)!r}, learners{named})"

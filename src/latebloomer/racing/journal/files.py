@@ -1,6 +1,6 @@
-"""Opening a journal's file: a new one, one to continue, one to read.
+"""Functions that open the file of a journal: a new one, one to continue, or one to read.
 
-A file is checked before SQLite opens it, which would discard the `-wal` of an empty file.
+A file is checked before SQLite opens it, because SQLite would discard the `-wal` of an empty file.
 """
 
 import os
@@ -28,7 +28,7 @@ CANNOT_WRITE = "Choose another folder with journal=, or keep no journal with jou
 
 
 class Blank(JournalError):
-    """A file without a race: a process was stopped while it made the file."""
+    """A file without a race, because a process was stopped while it created the file."""
 
 
 class NotAJournal(JournalError):
@@ -39,9 +39,9 @@ class NotAJournal(JournalError):
 
 
 def create(journal: Place | None, created: Created, fresh: bool = False) -> EventLog:
-    """Make a new journal that begins with `created`; an existing race is never overwritten.
+    """Create a journal that begins with `created`; an existing race is never overwritten.
 
-    `fresh` also keeps an existing file without a race.
+    With `fresh`, an existing file without a race is not overwritten either.
     """
     if journal is None:
         memory = event_log.MemoryLog()
@@ -60,7 +60,7 @@ def create(journal: Place | None, created: Created, fresh: bool = False) -> Even
 def write_new(
     file: Path, entries: Iterable[Entry], durability: str, lock: RaceLock | None = None
 ) -> SqliteLog:
-    """Make a journal with these entries, or none at all."""
+    """Create a journal with these entries completely, or not at all."""
     db = connections.connect(file, durability)
     try:
         SqliteLog(db, file, durability).write(entries, *schema.TABLES.split(";\n")[:-1])
@@ -71,7 +71,7 @@ def write_new(
 
 
 def new_file(place: Place, name: str = "journal") -> Path:
-    """Return the path of a file that can be made, or raise an error; `name` is the parameter."""
+    """Return the path of a file that can be created, or raise an error about parameter `name`."""
     file = resolved(place)
     if file.name.endswith(BESIDE):
         end = next(end for end in BESIDE if file.name.endswith(end))
@@ -88,13 +88,13 @@ def new_file(place: Place, name: str = "journal") -> Path:
 
 
 def _make_way(file: Path) -> None:
-    """Remove a journal without a pull; raise an error if a file holds anything else."""
+    """Remove a journal without pulls; raise an error if the file has anything else in it."""
     if not os.path.exists(file):
         return
     glanced = None
     with suppress(Blank):
         glanced = glance(file)
-    if glanced is None or not glanced.pulls:  # nothing would be lost
+    if glanced is None or not glanced.pulls:  # nothing is lost
         connections.remove(file)
         return
     over = glanced.verdict is not None
@@ -106,14 +106,15 @@ def _make_way(file: Path) -> None:
     )
 
 
-# --- files that are there ---
+# --- existing files ---
 
 
 def reopen(journal: Place) -> SqliteLog:
-    """Open a journal to continue its race; no other process may have it."""
+    """Open a journal to continue its race; raise an error if another process runs it."""
     file = resolved(journal)
     finish_rewriting(file)
-    durability = glance(file).durability  # an error says what is wrong before anything changes
+    # Raises an error about a bad file before anything changes.
+    durability = glance(file).durability
     if isinstance(journal, JournalFile):
         durability = journal.durability
     with locked(file) as lock:
@@ -121,25 +122,25 @@ def reopen(journal: Place) -> SqliteLog:
 
 
 def finish_rewriting(file: Path) -> None:
-    """Put a journal in place that was written again when its process was killed."""
+    """Finish writing a journal again, if its process was killed while doing so."""
     if Path(f"{file}{REWRITTEN}").exists():
         with closing(take_lock(file)):
             _finish_rewriting(file)
 
 
 def _finish_rewriting(file: Path) -> None:
-    """Do the same under the lock; a copy that is not complete is removed."""
+    """Finish writing a journal again, under the lock; an incomplete copy is removed."""
     draft = Path(f"{file}{REWRITTEN}")
     if not draft.exists():
         return
     if file.exists() and _events_in(draft, whole=True) > _events_in(file):
         connections.remove_beside(file)
-        os.replace(draft, file)  # a kill before this leaves the draft for the next resume
+        os.replace(draft, file)  # after a kill before this line, the next resume finds the draft
     connections.remove(draft)
 
 
 def _events_in(file: Path, whole: bool = False) -> int:
-    """Return the number of a journal's intact events; 0 if it must be `whole` and is not."""
+    """Return the number of intact events of a journal; 0 if `whole` and not all are intact."""
     with suppress(JournalError):
         entries, damage = intact_entries(file)
         return 0 if whole and damage else len(entries)
@@ -147,10 +148,10 @@ def _events_in(file: Path, whole: bool = False) -> int:
 
 
 def read(journal: Place, brief: bool = False) -> SqliteLog:
-    """Open a journal to read it, also while another process races on it.
+    """Open a journal to read it; another process may run the race.
 
-    A brief look, during which no race begins on a journal at rest, leaves no files of SQLite's
-    next to it.
+    With `brief`, no files of SQLite are left next to the journal; then no race may start on it
+    meanwhile.
     """
     file = resolved(journal)
     try:
@@ -160,19 +161,19 @@ def read(journal: Place, brief: bool = False) -> SqliteLog:
 
 
 class Glance(NamedTuple):
-    """What a journal says of its race before any row is checked."""
+    """Data about the race in a journal, read without checking every row."""
 
     created: Created
-    learners: tuple[str, ...]  # with those that were added
+    learners: tuple[str, ...]  # including learners that were added
     pulls: int
-    verdict: Mapping[str, Any] | None  # of a finished race
+    verdict: Mapping[str, Any] | None  # verdict of a finished race
     failed: bool  # whether every learner has failed
-    process: str  # the latest that opened the race
+    process: str  # the latest process that opened the race
     durability: str
 
 
 def glance(journal: Place) -> Glance:
-    """Look at the few rows that tell what is in a journal."""
+    """Return the data about a race from the few rows that have them."""
     file = resolved(journal)
     with closing(read(file, brief=True)) as log:
         try:
@@ -201,7 +202,7 @@ def _glance(log: SqliteLog) -> Glance:
 
 
 def _events_of(log: SqliteLog, kind: type[Found]) -> list[Found]:
-    """Return the events of one kind, in order."""
+    """Return all events of one kind, in order."""
     rows = log.rows("SELECT * FROM events WHERE kind = ? ORDER BY id", kind.__name__)
     return [event for row in rows if isinstance(event := schema.entry_of(row).event, kind)]
 
@@ -222,11 +223,11 @@ def _damage(file: Path, error: Exception) -> JournalError:
 
 
 def _open(file: Path, damaged: bool = False, brief: bool = False) -> SqliteLog:
-    """Open a journal to read it; one that is known to be damaged, as far as SQLite can."""
+    """Open a journal to read it; a `damaged` one is read as far as SQLite can."""
     need_journal(file)
     db = connections.connect_to_read(file, at_rest=brief and not wal_of(file).exists())
     try:
-        if damaged:  # else SQLite refuses a file that was cut off
+        if damaged:  # else SQLite does not open a truncated file
             db.execute("PRAGMA writable_schema = ON")
         if db.execute("SELECT count(*) FROM sqlite_master").fetchone() == (0,):
             raise Blank(f"{near(file)} is empty: no race has started in it. Start with race(...).")
@@ -237,27 +238,28 @@ def _open(file: Path, damaged: bool = False, brief: bool = False) -> SqliteLog:
 
 
 def need_journal(file: Path) -> None:
-    """Raise an error unless a file begins as a journal of this format does.
+    """Raise an error unless a file begins like a journal of this format.
 
-    SQLite reads it: on POSIX systems, closing a file that was opened without SQLite would end the
-    locks of a race that runs in this process, and another program could remove its `-wal`.
+    The file is read by SQLite. On POSIX systems, closing a file that was opened without SQLite
+    would release the locks of a race in this process, and another program could then remove its
+    `-wal`.
     """
     if not file.is_file():
         raise JournalError(f"There is no journal {near(file)}. Check the path.")
     if not file.stat().st_size:
         waiting = wal_of(file).stat().st_size if wal_of(file).exists() else 0
-        if waiting:  # a copy in progress: SQLite would delete the -wal
+        if waiting:  # perhaps a copy in progress: SQLite would delete the -wal
             problem = f"Journal {near(file)} has 0 bytes, but {wal_of(file).name} has {waiting}"
             raise JournalError(f"{problem}. Copy both files again, together.")
         return
     try:
         with closing(connections.connect_to_read(file, at_rest=True)) as db:
-            db.execute("PRAGMA writable_schema = ON")  # else not if it was cut off
+            db.execute("PRAGMA writable_schema = ON")  # so that a truncated file can be read, too
             (application,) = db.execute("PRAGMA application_id").fetchone()
             (version,) = db.execute("PRAGMA user_version").fetchone()
     except sqlite3.OperationalError as error:
         problem = f"Journal {near(file)} cannot be read ({error}). Check its permissions."
-        raise JournalError(problem) from None  # it is not damaged
+        raise JournalError(problem) from None  # the journal itself is not damaged
     except sqlite3.DatabaseError:
         application = version = 0
     if application != schema.APPLICATION:
@@ -273,12 +275,12 @@ def need_journal(file: Path) -> None:
 
 
 def is_held(file: Path) -> bool:
-    """Return whether a process races on a journal now. Nothing is written."""
+    """Return whether a process runs the race of a journal now, without writing anything."""
     return is_locked(resolved(file))
 
 
 def intact_entries(file: Path) -> tuple[list[Entry], str]:
-    """Return the entries before the first damage, and what it is; empty if there is none."""
+    """Return the entries before the first damage, and its description; empty if not damaged."""
     entries: list[Entry] = []
     causes: list[str] = []
     for damaged in (False, True):
@@ -290,7 +292,7 @@ def intact_entries(file: Path) -> tuple[list[Entry], str]:
         except (JournalError, *DAMAGE) as error:
             reason = error.__cause__ if isinstance(error, JournalError) else error
             if not isinstance(reason, DAMAGE):
-                raise  # not a journal, or none that can be read
+                raise  # not a journal, or it cannot be read
             causes.append(one_line(str(reason)))
         if entries or not causes:
             break
@@ -298,7 +300,7 @@ def intact_entries(file: Path) -> tuple[list[Entry], str]:
 
 
 def pulls_in(entries: list[Entry]) -> int:
-    """Return how many of the entries are counted pulls."""
+    """Return the number of counted pulls among the entries."""
     return sum(isinstance(entry.event, ScoreReported) for entry in entries)
 
 
@@ -311,7 +313,7 @@ def _cannot_write(file: Path, error: Exception) -> JournalError:
 
 @contextmanager
 def locked(file: Path) -> Iterator[RaceLock]:
-    """Hold the lock of a journal while it is opened; release it only if that fails."""
+    """Take the lock of a journal before it is opened; release it only if opening fails."""
     lock = take_lock(file)
     try:
         yield lock
@@ -323,10 +325,10 @@ def locked(file: Path) -> Iterator[RaceLock]:
 
 
 def take_lock(file: Path) -> RaceLock:
-    """Hold the lock of a race until the process ends or closes it.
+    """Take the lock of a race, which is held until the process ends or closes it.
 
-    It is on a file next to the journal. On the journal itself it would keep `latebloomer show`
-    from reading it during the race.
+    The lock is on a file next to the journal. A lock on the journal itself would prevent
+    `latebloomer show` from reading the journal during the race.
     """
     try:
         return RaceLock(file)

@@ -1,4 +1,4 @@
-"""Where a race is recorded, and how."""
+"""The place of a journal, and how it is written."""
 
 import os
 from collections.abc import Sequence
@@ -8,25 +8,26 @@ from pathlib import Path
 from latebloomer._util.text import brief, has_current_folder
 from latebloomer.errors import SettingError, require
 
-RACES = "races/"  # the folder where a race is recorded by default
+RACES = "races/"  # default folder of journals
 ERROR, RESUME, NEW = IF_EXISTS = ("error", "resume", "new")  # if a journal already holds a race
 DURABILITIES = ("normal", "full")
-REWRITTEN = ".rewritten"  # end of a journal that takes the place of another once it is complete
-# Ends of files that belong to a journal.
+# Ending of a new copy of a journal, which replaces the journal when it is complete.
+REWRITTEN = ".rewritten"
+# Endings of files that belong to a journal.
 BESIDE = ("-wal", "-shm", "-journal", ".lock", ".draft", REWRITTEN)
 Place = str | os.PathLike[str]
 
 
 def resolved(place: Place) -> Path:
-    """Return the file that a path leads to, without symbolic links: SQLite's files lie next to it.
+    """Return the file at a path with links resolved, because SQLite's files are next to it.
 
-    Every function that takes a journal from its caller begins with this.
+    Every function that gets a journal from its caller calls this function first.
     """
     return Path(os.path.realpath(place))
 
 
 def need_path(name: str, place: object) -> None:
-    """Raise a `SettingError` unless a place is a path that this process can follow.
+    """Raise a `SettingError` unless a place is a path that this process can resolve.
 
     >>> need_path("journal", 2)
     Traceback (most recent call last):
@@ -46,20 +47,20 @@ def need_path(name: str, place: object) -> None:
 
 @dataclass(frozen=True)
 class JournalFile:
-    """Say where a race is recorded and how: what `journal=` takes in place of a path.
+    """The place of a journal and how it is written; pass it as `journal=` instead of a path.
 
     Parameters
     ----------
     path : str | os.PathLike[str]
-        A file, or a folder with a slash at its end for a new file in it.
+        A file, or a folder that ends in a slash, in which a new file is created.
     durability : str
-        "normal" survives a killed process; "full" also survives a power failure, by syncing to
-        disk after every pull.
+        "normal" loses no pull if the process is killed; "full" loses none in a power failure
+        either, because it waits for the disk after every pull.
     checkpoint_format : str
-        How a scikit-learn search writes its checkpoints: "pickle", or "skops" for files that are
-        loaded without running any code. (`SklearnLearner` has its own setting.)
+        How a scikit-learn search writes its checkpoints: "pickle", or "skops" for files that
+        cannot run code when they are loaded. (`SklearnLearner` has its own setting.)
     trusted : Sequence[str | type] | None
-        Types that skops may load, in addition to those that it trusts itself.
+        Types that skops may load, in addition to those that it trusts by default.
 
     Raises
     ------

@@ -1,9 +1,10 @@
-"""The lock of a race on its journal, and locks that keep SQLite's own files in place.
+"""The lock of a race, and locks that prevent the removal of SQLite's own files.
 
-POSIX drops all locks of a process on a file when the process closes any descriptor of that file:
-a callback that copies the journal would unlock it. SQLite's locks are of that kind. Locks that
-belong to an open file stay: `flock`, which is on a file next to the journal, and on Linux locks of
-an open file description, which the SQLite of other processes takes for its own kind.
+POSIX drops all locks of a process on a file when the process closes any descriptor of that file: a
+callback that copies the journal would unlock it. SQLite's locks are of this kind. Locks that
+belong to an open file are not dropped. These are `flock`, which is used on a file next to the
+journal, and on Linux locks of an open file description, which SQLite in other processes treats
+like its own locks.
 """
 
 import os
@@ -19,26 +20,26 @@ if sys.platform != "win32":
 else:
     import msvcrt
 
-WAIT = 0.2  # seconds to wait for other processes that only check whether a lock is held
+WAIT = 0.2  # seconds to wait for a lock, because other processes may only check it
 PAUSE = 0.01  # seconds between two attempts to take a lock
 
-# The bytes that SQLite's readers lock: as long as they are, no other process removes or empties
-# the -wal or the -shm. They are part of SQLite's file format (os.h and os_unix.c).
+# Ranges of bytes that SQLite's readers lock. As long as they are locked, no other process removes
+# or empties the -wal or the -shm. They are part of SQLite's file format (os.h and os_unix.c).
 SHARED_BYTES = 0x40000002, 510  # of the journal
 IN_USE_BYTE = 128, 1  # of the -shm
 HAS_LOCKS_OF_OPEN_FILES = sys.platform == "linux"
-LAYOUT = "hhqqi4x"  # of a struct flock on Linux: type, whence, start, length, process
+LAYOUT = "hhqqi4x"  # layout of a struct flock on Linux: type, whence, start, length, process
 
 _open_locks: "weakref.WeakSet[RaceLock | FilesInPlace]" = weakref.WeakSet()
 
 
 class RaceLock:
-    """The exclusive lock of the process that races: it ends when the process does.
+    """The exclusive lock of the process that runs a race; it is released when the process ends.
 
     Raises
     ------
     BlockingIOError
-        Another process has it.
+        Another process holds the lock.
     """
 
     def __init__(self, file: Path) -> None:
@@ -51,7 +52,7 @@ class RaceLock:
         _open_locks.add(self)
 
     def _taken(self, path: str) -> bool:
-        """Take the lock if it is free, on the file that has this name now."""
+        """Take the lock on the file that is at this path now; return whether that was possible."""
         handle = os.open(path, os.O_RDONLY | os.O_CREAT, 0o666)
         if _lock(handle, exclusive=True) and _is_at(handle, path):
             self._handle = handle
@@ -66,12 +67,12 @@ class RaceLock:
             os.close(handle)
 
     def leave_to_parent(self) -> None:
-        """Close the copy of a child process: else the lock would outlive the race's process."""
+        """Close a child process's copy, so that the lock ends with the race's own process."""
         self.close()
 
 
 def is_locked(file: Path) -> bool:
-    """Return whether a process holds the lock of a race. Nothing is written."""
+    """Return whether a process holds the lock of a race, without writing anything."""
     try:
         handle = os.open(f"{file}.lock", os.O_RDONLY)
     except OSError:
@@ -83,7 +84,7 @@ def is_locked(file: Path) -> bool:
 
 
 def _is_at(handle: int, path: str) -> bool:
-    """Return whether an open file still has that name: it may have been removed meanwhile."""
+    """Return whether an open file is still at a path; it may have been removed."""
     with suppress(OSError):
         return os.path.samestat(os.fstat(handle), os.stat(path))
     return False
@@ -103,7 +104,7 @@ def _lock(handle: int, exclusive: bool) -> bool:
 
 
 class FilesInPlace:
-    """Keeps the -wal and the -shm of a journal that this process writes, and sees if they go.
+    """Keep the -wal and the -shm of a journal in place, and notice if they are removed.
 
     On Linux no other process's SQLite can remove them, also after this process has lost SQLite's
     own locks. Elsewhere, and if a user removes the files, the number of links of `wal` and of
@@ -114,7 +115,7 @@ class FilesInPlace:
         self._wal_path = f"{file}-wal"
         self.wal = self.shm = -1  # handles; -1 where nothing is to be seen
         self._handles: list[int] = []
-        if sys.platform != "win32":  # there, nobody can remove a file that is open
+        if sys.platform != "win32":  # on Windows, an open file cannot be removed
             self.wal = os.open(self._wal_path, os.O_RDONLY)
         if HAS_LOCKS_OF_OPEN_FILES:
             for path, (start, length) in (
@@ -132,17 +133,17 @@ class FilesInPlace:
             _lock_bytes(handle, fcntl.F_RDLCK, start, length)
 
     def wal_is_in_place(self) -> bool:
-        """Return whether the -wal has still its name."""
+        """Return whether the -wal is still at its path."""
         return self.wal < 0 or _is_at(self.wal, self._wal_path)
 
     def release(self) -> None:
-        """Let SQLite remove its files, as it does when the last connection is closed."""
+        """Release the locks, so that SQLite can remove its files after the last connection."""
         for handle in self._handles:
             with suppress(OSError):
                 _lock_bytes(handle, fcntl.F_UNLCK, 0, 0)
 
     def close(self) -> None:
-        """Close the files: SQLite must have closed its own before, or it loses its locks."""
+        """Close the files; SQLite's connection must be closed before, else it loses its locks."""
         handles, self._handles = [*self._handles, self.wal], []
         self.wal = self.shm = -1
         for handle in handles:

@@ -1,7 +1,7 @@
-"""The journals of a folder: the races in them at a glance.
+"""The list of races in a folder of journals.
 
-To list a race, nothing is replayed and no row is checked: a few queries for each file, so that
-hundreds of them are listed at once. `read_verdict` checks every row.
+To list a race, its events are not replayed and its rows are not checked. A few queries per file
+are enough, so hundreds of races are listed quickly. `read_verdict` checks every row.
 """
 
 import os
@@ -24,31 +24,31 @@ EMPTY, DAMAGED, UNREADABLE = "empty", "damaged", "unreadable"
 
 @dataclass(frozen=True)
 class ListedRace:
-    """One journal of a folder, as far as it can be read at a glance."""
+    """One journal of a folder, with the data that a few queries return."""
 
     path: str
     state: str  # RUNNING, INTERRUPTED, FINISHED, ALL_FAILED, EMPTY, DAMAGED or UNREADABLE
     written: float  # seconds since 1970
     bytes: int  # of the journal
-    checkpoint_bytes: int  # of the learners' states next to it
+    checkpoint_bytes: int  # size of the checkpoints next to it
     learners: tuple[str, ...] = ()
     pulls: int = 0
-    budget: int | None = None  # None for a time-based race
+    budget: int | None = None  # None if the budget is in seconds
     seconds: float | None = None
     winner: str | None = None  # of a finished race
     score: float | None = None
     certified: bool = False
-    wrong: str = ""  # why it cannot be read
+    wrong: str = ""  # why the journal cannot be read
 
 
 def list_races(folder: Place) -> list[ListedRace]:
-    """Return every journal of a folder, the one written last at the end; a bad one as such."""
+    """Return every journal of a folder, also unreadable ones; the one written last comes last."""
     races = (listed_race(path) for path in journal_files(folder))
     return [race for race in races if race is not None]
 
 
 def listed_race(path: Path) -> ListedRace | None:
-    """Return one journal; None for a file that is not one."""
+    """Return one journal; None for a file that is not a journal."""
     file = resolved(path)
     own = sum(_bytes(f"{file}{end}") for end in ("", *BESIDE))
     sizes = written_at(file), own, _folder_bytes(_checkpoints(file))
@@ -86,7 +86,7 @@ def running_or_interrupted(path: Path) -> str:
 
 
 def journal_files(folder: Place) -> list[Path]:
-    """Return the files of a folder that may be journals, the one written last at the end."""
+    """Return the files of a folder that may be journals; the one written last comes last."""
     place = Path(folder)
     if not place.is_dir():
         problem = f"There is no folder {near(place.absolute())}"
@@ -96,7 +96,7 @@ def journal_files(folder: Place) -> list[Path]:
 
 
 def _may_be_journal(path: Path) -> bool:
-    """Return whether to look closer: by name, by what lies next to it, or by its first bytes."""
+    """Return whether a file may be a journal, by its name, files next to it or first bytes."""
     if path.name.endswith(BESIDE) or not path.is_file():
         return False
     if path.suffix == ".db" or path.with_name(f"{path.name}-wal").exists():
@@ -108,7 +108,7 @@ def _may_be_journal(path: Path) -> bool:
 
 
 def written_at(path: Path) -> float:
-    """Return when a journal was written last; during a race the -wal has the latest pulls."""
+    """Return when a journal was last written; in a race, the -wal has the latest pulls."""
     times = [0.0]
     path = resolved(path)
     for file in (path, path.with_name(f"{path.name}-wal")):
@@ -120,21 +120,21 @@ def written_at(path: Path) -> float:
 
 
 def newest_journal(folder: Place = RACES) -> Path:
-    """Return the journal of a folder that was written last; files without a race do not count."""
+    """Return the journal of a folder that was written last; files without a race are ignored."""
     for path in reversed(journal_files(folder)):
         try:
             files.read(path, brief=True).close()
         except (files.Blank, files.NotAJournal):
             continue
         except errors.JournalError:
-            pass  # damaged or unreadable: opening it raises the reason
+            pass  # damaged or unreadable: opening it later raises an error
         return path
     place = near(Path(folder).absolute())
     raise errors.JournalError(f"There is no journal in {place}. Name the file, or use race(...).")
 
 
 def journal_at(journal: Place | None) -> Path:
-    """Return an existing journal: the file, or the latest of a folder; of `races/` by default."""
+    """Return an existing journal: the file, or the latest of a folder (default: `races/`)."""
     need_path("journal", RACES if journal is None else journal)
     place = Path(RACES if journal is None else journal)
     return newest_journal(place) if journal is None or place.is_dir() else place
@@ -142,7 +142,7 @@ def journal_at(journal: Place | None) -> Path:
 
 @dataclass(frozen=True)
 class Cleaned:
-    """What was removed next to one journal."""
+    """The checkpoints that were removed next to one journal."""
 
     path: str
     bytes: int
@@ -150,16 +150,17 @@ class Cleaned:
 
 
 def clean(folder: Place) -> Iterator[Cleaned]:
-    """Remove the checkpoints of all learners but the winners of finished races in a folder.
+    """Remove checkpoints of finished races in a folder, except those of the winners.
 
-    A race that runs, is interrupted or cannot be read keeps all its checkpoints. A learner without
-    a checkpoint is trained again from the start if its race is ever extended.
+    All checkpoints of a race that runs, is interrupted or cannot be read are kept. A learner
+    without a checkpoint is trained again from the start if its race is ever extended.
     """
     for race in list_races(folder):
         path = resolved(race.path)
         if race.state == FINISHED and race.winner in race.learners and race.checkpoint_bytes:
             try:
-                with closing(files.take_lock(path)):  # so that no process resumes it
+                # So that no process resumes the race meanwhile.
+                with closing(files.take_lock(path)):
                     removed = _drop_losers(_checkpoints(path), race.learners.index(race.winner))
             except errors.JournalInUse:
                 continue
@@ -188,6 +189,6 @@ def _folder_bytes(folder: Path) -> int:
 
 
 def _bytes(file: str) -> int:
-    with suppress(OSError):  # there is none, or it was removed meanwhile
+    with suppress(OSError):  # there is no such file, or it was removed meanwhile
         return os.lstat(file).st_size
     return 0

@@ -1,4 +1,4 @@
-"""Races that would be lost: the intact part of a damaged file, and a file that was deleted."""
+"""Recovery of races: from the intact part of a damaged file, or after a file was deleted."""
 
 import os
 import sqlite3
@@ -27,15 +27,15 @@ from latebloomer.session.events import Event
 
 
 class Repaired(NamedTuple):
-    """What came of a repair."""
+    """The result of a repair."""
 
     pulls: int  # that are intact
-    events: int  # that are intact, pulls included
-    cause: str  # what was found after them; empty if nothing is damaged and nothing was written
+    events: int  # intact events, including pulls
+    cause: str  # the damage after them; empty if nothing is damaged (then nothing was written)
 
 
 def repair(journal: Place, out: Place) -> Repaired:
-    """Copy the intact beginning of a damaged journal to a new file, all of it or nothing.
+    """Copy the intact beginning of a damaged journal to a new file, completely or not at all.
 
     The damaged file stays unchanged; an existing file is never overwritten.
     """
@@ -50,13 +50,13 @@ def repair(journal: Place, out: Place) -> Repaired:
 
 
 def _copy(entries: list[Entry], file: Path) -> None:
-    """Write a journal with these entries unchanged: a draft, which is then renamed."""
+    """Write a journal with these entries unchanged, as a draft that is then renamed."""
     draft = file.with_name(f"{file.name}.draft")
     with closing(take_lock(file)):
         if os.path.lexists(file):
             raise JournalError(f"{near(file)} exists and is not overwritten. Give another file.")
         try:
-            connections.remove(draft)  # of a repair that was killed
+            connections.remove(draft)  # the draft of a repair that was killed
             write_new(draft, entries, "normal").close()
             os.rename(draft, file)
         except (sqlite3.Error, OSError) as error:
@@ -67,7 +67,7 @@ def _copy(entries: list[Entry], file: Path) -> None:
 
 
 def rescue(lost: EventLog, events: Iterable[Event]) -> SqliteLog:
-    """Make a new journal, with all that is known, next to one that was deleted or replaced."""
+    """Create a new journal with all events, next to one that was deleted or replaced."""
     if lost.path is None:
         raise JournalError("A journal in memory cannot be lost.")
     now, old = time(), lost.path

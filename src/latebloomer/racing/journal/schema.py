@@ -1,10 +1,10 @@
-"""The tables of a journal, and an event as a row of them.
+"""The tables of a journal, and the conversion of events to rows.
 
-A row is the kind of an event, the columns that queries need, and JSON for the rest
-(`value_codec.py`); views show the rows as people ask for them (`docs/journal.md`). Each field has
-the type that its event declares, when it is written and when it is read. Each row carries a CRC-32
-of itself and of the row before, so that damage is noticed: a flipped bit, a lost row, two rows
-that changed places.
+A row has the kind of an event, the columns that queries need, and JSON for the other fields
+(`value_codec.py`); views show the rows in forms that are easy to query (`docs/journal.md`). Each
+field has the type that its event declares; this is checked when it is written and when it is read.
+Each row has a CRC-32 of itself and of the previous row, so that damage is noticed: a flipped bit,
+a lost row, or two rows in the wrong order.
 """
 
 import sqlite3
@@ -23,11 +23,11 @@ from latebloomer.racing.journal.value_codec import WORD, NotPlain
 from latebloomer.session.events import KINDS, Event, ScoreReported
 
 APPLICATION = 0x4C425243  # "LBRC": SQLite's application_id of a journal
-VERSION = 4  # format of the tables below, SQLite's user_version
+VERSION = 4  # format of the tables below, stored as SQLite's user_version
 COLUMNS = (
     "id", "kind", "arm", "score", "seconds", "steps", "data", "at", "elapsed", "checksum",
 )  # fmt: skip
-OWN = COLUMNS[2:6]  # fields of events that have a column; the others are in `data`
+OWN = COLUMNS[2:6]  # fields of events that have their own column; the others are in `data`
 
 # Numbers with a fraction have no declared type: in a REAL column SQLite would store -0.0 as 0.
 TABLES = """
@@ -79,7 +79,7 @@ CREATE VIEW verdict AS SELECT key, value FROM json_each((SELECT json_extract(dat
 """
 
 SCORE = ScoreReported.__name__
-FIELDS: dict[type[Any], dict[str, Any]] = {  # of each kind of event, with their types
+FIELDS: dict[type[Any], dict[str, Any]] = {  # fields of each kind of event, with their types
     kind: kind.__annotations__
     if kind is ScoreReported
     else {field.name: field.type for field in fields(kind)}
@@ -94,7 +94,7 @@ INSERT = f"INSERT INTO events ({', '.join(COLUMNS)}) VALUES ({', '.join('?' for 
 INSERT_TAIL = "INSERT OR REPLACE INTO tail (only, id, checksum, durability) VALUES (1, ?, ?, ?)"
 SELECT = f"SELECT {', '.join(COLUMNS)} FROM events WHERE id > ? ORDER BY id"
 
-# What reading a file of garbage can raise.
+# Errors that can be raised when a damaged file is read.
 DAMAGE = (
     sqlite3.DatabaseError, ValueError, TypeError, KeyError, OverflowError, StructError,
     RecursionError,
@@ -102,7 +102,7 @@ DAMAGE = (
 
 
 class Entry(NamedTuple):
-    """An event as a journal has it."""
+    """An event with its number and times in a journal."""
 
     number: int  # 1, 2, 3, ...
     at: float  # seconds since 1970
@@ -120,7 +120,7 @@ def score_checksum(
     at: float,
     elapsed: float,
 ) -> int:
-    """Return the checksum of a counted pull's row, which is the most frequent by far."""
+    """Return the checksum of the row of a counted pull, by far the most frequent kind of row."""
     mark = crc32(_SCORE_ROW.pack(number, arm, score, seconds, at, elapsed), before)
     return mark if steps is None else crc32(_STEPS.pack(steps), mark)
 
@@ -139,7 +139,7 @@ def row_of(entry: Entry) -> tuple[Any, ...]:
     Raises
     ------
     NotPlain
-        A field of the event has a value that a journal cannot keep.
+        A field of the event has a value that a journal cannot store.
     """
     event, kind = entry.event, type(entry.event).__name__
     values = {
@@ -156,7 +156,7 @@ def row_of(entry: Entry) -> tuple[Any, ...]:
 def entry_of(row: tuple[Any, ...]) -> Entry:
     """Return the entry of a row in the order of `COLUMNS`."""
     number, kind, *own, data, at, elapsed, _ = row
-    if kind == SCORE and data is None:  # most are
+    if kind == SCORE and data is None:  # most rows are
         return Entry(number, at, elapsed, ScoreReported(*own))
     event_type = KINDS[kind]
     declared = FIELDS[event_type]
@@ -171,7 +171,7 @@ def entry_of(row: tuple[Any, ...]) -> Entry:
 
 
 def checked(name: str, value: Any, declared: Any) -> Any:
-    """Return a field's value with exactly the declared type; raise `NotPlain` if it is another.
+    """Return a field's value with exactly the declared type, or raise `NotPlain`.
 
     >>> checked("Saved.n", True, int)
     Traceback (most recent call last):
@@ -239,7 +239,7 @@ def _or_none(check: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return lambda value: None if value is None else check(value)
 
 
-# How a field of each type is checked, and what it must be.
+# The check for fields of each type, and its description for errors.
 CHECKS: dict[Any, tuple[Callable[[Any], Any], str]] = {
     int: (_word, "a whole number"),
     int | None: (_or_none(_word), "a whole number, or None"),

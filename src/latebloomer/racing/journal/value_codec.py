@@ -1,10 +1,10 @@
-"""What may enter a journal, as JSON: each value comes back as it was, and all others are refused.
+"""Values in a journal as JSON: each value is read back unchanged; others raise an error.
 
 JSON has null, true, false, numbers, text, arrays and objects. An array stands for a tuple and an
-object for a dict whose keys are text. What JSON lacks is an object with one key: `$float` for
-infinities and nan, `$int` beyond 64 bits (as hexadecimal), `$text` with half characters or NUL,
-`$list`, and `$dict` with other keys. So every SQLite can read the JSON of every journal. A NumPy
-scalar comes back as the Python number that equals it.
+object for a dict whose keys are text. Values that JSON lacks are objects with one key: `$float`
+for infinities and nan, `$int` beyond 64 bits (as hexadecimal), `$text` with half characters or
+NUL, `$list`, and `$dict` with other keys. So every version of SQLite can read the JSON of every
+journal. A NumPy scalar is read back as the equal Python number.
 """
 
 import sys
@@ -15,21 +15,21 @@ from typing import Any
 
 from latebloomer._util.text import brief
 
-WORD = 2**63  # SQLite's integers are below this
+WORD = 2**63  # SQLite's integers are smaller
 PLAIN = "a number, text, True, False, None, or a tuple, list or dict of these"
 
 
 class NotPlain(TypeError):
-    """A value that a journal cannot keep; the text says where it is and what it is."""
+    """A value that a journal cannot store; the message says where it is and what it is."""
 
 
 def to_json(value: Any, place: str = "") -> str:
-    """Return a value as JSON text; raise `NotPlain` if a journal cannot keep it."""
+    """Return a value as JSON text; raise `NotPlain` if a journal cannot store it."""
     return dumps(encoded(value, place), allow_nan=False, separators=(",", ":"))
 
 
 def from_json(text: str) -> Any:
-    """Return the value that `to_json` was given; raise a `ValueError` for other text."""
+    """Return the value of a JSON text from `to_json`; raise a `ValueError` for other text."""
     return decoded(loads(text, parse_constant=_no_constant))
 
 
@@ -37,11 +37,11 @@ def _no_constant(name: str) -> Any:
     raise ValueError(f"{name} is not JSON")
 
 
-# --- a value as what JSON has ---
+# --- values to JSON ---
 
 
 def encoded(value: Any, place: str = "") -> Any:
-    """Return a value made of what JSON has; `place` is where it is, for the error.
+    """Return a value in types that JSON has; `place` is its place, for errors.
 
     >>> encoded({"range": (0, float("inf")), 1: [True]})
     {'$dict': [['range', [0, {'$float': 'inf'}]], [1, {'$list': [True]}]]}
@@ -71,7 +71,7 @@ def _text(value: str) -> Any:
 
 
 def _is_whole(text: str) -> bool:
-    """Return whether SQLite keeps a text as it is: without NUL and without half characters."""
+    """Return whether SQLite stores a text unchanged: it has no NUL and no half characters."""
     if text.isascii():
         return "\0" not in text
     return not any(c == "\0" or "\ud800" <= c <= "\udfff" for c in text)
@@ -101,23 +101,23 @@ def _below(place: str, key: str) -> str:
 
 
 def scalar(value: Any, place: str = "") -> bool | int | float:
-    """Return a truth value or a number as Python has it; raise `NotPlain` for all else."""
+    """Return a truth value or a number as a Python value; raise `NotPlain` for other values."""
     if isinstance(value, bool | int | float):
         return value
-    numpy = sys.modules.get("numpy")  # without it there are no such values
+    numpy = sys.modules.get("numpy")  # if NumPy is not imported, there are no such values
     if numpy is not None and isinstance(value, numpy.generic) and value.dtype.kind in "biuf":
         plain = value.item()
-        if isinstance(plain, bool | int | float):  # a long double is none of these
+        if isinstance(plain, bool | int | float):  # a long double is not one of these
             return plain
     what = f"{place}={brief(value)}" if place else brief(value)
     raise NotPlain(f"{what} cannot be kept in a journal, which has room for {PLAIN}")
 
 
-# --- and back ---
+# --- values from JSON ---
 
 
 def decoded(value: Any) -> Any:
-    """Return the value that `encoded` was given.
+    """Return the value from which `encoded` made this one.
 
     >>> decoded({"$float": "-inf"}), decoded([1, {"$int": "0x10000000000000000"}])
     (-inf, (1, 18446744073709551616))

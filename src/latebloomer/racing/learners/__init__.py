@@ -1,1 +1,1 @@
-"""What can race: learners as users pass them."""
+"""Learners, in all forms in which users can pass them."""

@@ -1,4 +1,4 @@
-"""Learners as they were passed: their names, seeds, what they declare, and the pulls they had."""
+"""The learners of a call: names, seeds, declared attributes, and pulls that objects have had."""
 
 import hashlib
 import inspect
@@ -22,7 +22,7 @@ from latebloomer.racing.learners.learner import (
 )
 from latebloomer.racing.learners.log_files import logs_next_to
 
-ADAPTERS = {  # libraries whose objects are not learners, and the class that makes learners of them
+ADAPTERS = {  # libraries whose objects are not learners, and the classes that wrap them
     "xgboost": "latebloomer.integrations.xgboost.XGBoostLearner",
     "lightgbm": "latebloomer.integrations.lightgbm.LightGBMLearner",
     "catboost": "latebloomer.integrations.catboost.CatBoostLearner",
@@ -37,13 +37,13 @@ ADAPTERS = {  # libraries whose objects are not learners, and the class that mak
 
 
 class Entry(NamedTuple):
-    """One learner as it was given, and the seed that it is built with."""
+    """One learner as it was passed, and the seed with which it is built."""
 
     name: str
     passed: Any
     seed: int
-    share: Share | None = None  # of its full training that a pull is; None: one step
-    logs: Path | None = None  # folder next to the journal for what learners write, if any
+    share: Share | None = None  # fraction of its full training per pull; None: a pull is one step
+    logs: Path | None = None  # folder for the logs of learners, next to the journal, if any
 
     @property
     def rebuilds(self) -> bool:
@@ -51,7 +51,7 @@ class Entry(NamedTuple):
         return not _is_object(self.passed)
 
     def build(self) -> Learner:
-        """Return the learner: the object itself, or what the function returns."""
+        """Return the learner: the object itself, or the object that the function returns."""
         learner = self._built() if self.rebuilds else self.passed
         return learner if self.share is None else ShareLearner(learner, self.share)
 
@@ -68,14 +68,14 @@ class Entry(NamedTuple):
         )
 
     def _called(self) -> Any:
-        """Return what the function returns, which may ask for its place in the race."""
-        if hasattr(self.passed, "build_in_race"):  # such as a program, which writes a log
+        """Return the result of the function, which may need the entry itself to build."""
+        if hasattr(self.passed, "build_in_race"):  # a program, for example, writes a log
             return self.passed.build_in_race(self.seed, self.name, self.logs)
         return self.passed(seed=self.seed) if _takes_seed(self.passed) else self.passed()
 
 
 def entries_of(learners: Mapping[str, Given], seed: int) -> list[Entry]:
-    """Return the learners of a race, checked; nothing is built yet.
+    """Return the learners of a race, checked but not built yet.
 
     >>> entries_of({"a": lambda: iter([0.5])}, seed=0)
     Traceback (most recent call last):
@@ -93,7 +93,7 @@ def entries_of(learners: Mapping[str, Given], seed: int) -> list[Entry]:
             "the verdict names the winner",
         )
         if _is_object(learner) and first.setdefault(id(learner), name) != name:
-            raise LearnerError(  # it would be trained twice per sweep
+            raise LearnerError(  # the object would be trained twice per sweep
                 f"learners {first[id(learner)]!r} and {name!r} are the same object, but each name "
                 "must have its own: build two, or give a function that builds one"
             )
@@ -106,14 +106,14 @@ def entries_of(learners: Mapping[str, Given], seed: int) -> list[Entry]:
 
 
 def _takes_seed(learner: Any) -> bool:
-    """Return whether a function has a parameter `seed` to which it was not bound already."""
+    """Return whether a function has a parameter `seed` that is not bound already."""
     function = inspect.unwrap(learner) if callable(learner) else learner
     bound = function.keywords if isinstance(function, partial) else {}
     return takes(learner, "seed") and "seed" not in bound
 
 
 def need_learners(learners: Any) -> None:
-    """Raise a `SettingError` if learners are not named by a dict."""
+    """Raise a `SettingError` if `learners` is not a dict."""
     if not isinstance(learners, Mapping):
         raise SettingError(
             f"learners={brief(learners)}, but learners must be a dict of names and learners: "
@@ -122,18 +122,18 @@ def need_learners(learners: Any) -> None:
 
 
 def with_shares(entries: Sequence[Entry], shares: Mapping[str, Share]) -> list[Entry]:
-    """Return the learners with what a pull of each is: a share of its full training."""
+    """Return the learners with the share of a full training that is one pull of each."""
     return [entry._replace(share=shares.get(entry.name)) for entry in entries]
 
 
 def with_logs(entries: Sequence[Entry], journal: Path | None) -> list[Entry]:
-    """Return the learners with the folder `<journal>.logs`, which is made by those that use it."""
+    """Return the learners with the folder `<journal>.logs`; learners that use it create it."""
     logs = None if journal is None else logs_next_to(journal)
     return [entry._replace(logs=logs) for entry in entries]
 
 
 def need_learner(name: str, learner: Any) -> None:
-    """Raise a `LearnerError` unless this is an object with `pull` or a function."""
+    """Raise a `LearnerError` unless `given` is an object with `pull` or a function."""
     adapter = None if hasattr(learner, "pull") else adapter_for(learner)
     if adapter is not None:
         wrong = f"is of another library: {adapter}"
@@ -156,7 +156,7 @@ def need_learner(name: str, learner: Any) -> None:
 
 
 def adapter_for(thing: Any) -> str | None:
-    """Return which class makes a learner of another library's object, as text, or None.
+    """Return text about the class that wraps an object of another library, or None.
 
     >>> from fractions import Fraction
     >>> adapter_for(Fraction(1, 2)), adapter_for(len)
@@ -173,7 +173,7 @@ def adapter_for(thing: Any) -> str | None:
 
 
 def seed_of(seed: int, name: str) -> int:
-    """Return the seed of a learner, by its name, so that the order does not matter.
+    """Return the seed of a learner from its name, so that the order of learners does not matter.
 
     >>> seed_of(0, "net"), seed_of(1, "net")
     (1945099854, 3996520328)
@@ -187,7 +187,7 @@ def _is_object(learner: Any) -> bool:
 
 
 def declared_range(learners: Mapping[str, Any]) -> tuple[float | None, float | None] | None:
-    """Return the range that holds all scores, if every learner has an attribute `score_range`."""
+    """Return the range of all scores, if every learner has an attribute `score_range`."""
     ranges = [getattr(learner, "score_range", None) for learner in learners.values()]
     if not ranges or any(limits is None or isinstance(limits, property) for limits in ranges):
         return None
@@ -196,7 +196,7 @@ def declared_range(learners: Mapping[str, Any]) -> tuple[float | None, float | N
 
 
 def range_of_scores(limits: Any) -> tuple[float | None, float | None]:
-    """Return a range as two numbers, None for an open end; raise a `SettingError` if wrong."""
+    """Return a range as two numbers, with None for no limit; raise a `SettingError` if invalid."""
     try:
         low, high = (end if end is None else float(end) for end in limits)
         right = (-inf if low is None else low) < (inf if high is None else high)
@@ -211,7 +211,7 @@ def range_of_scores(limits: Any) -> tuple[float | None, float | None]:
 
 
 def described(learners: Any) -> dict[str, dict[str, Any]]:
-    """Return the attribute `settings` of each learner that has one, as a journal returns it."""
+    """Return the attribute `settings` of each learner that has one, as read from a journal."""
     pairs = learners.items() if isinstance(learners, Mapping) else ()
     by_name = {name: getattr(learner, "settings", None) for name, learner in pairs}
     return {
@@ -221,22 +221,22 @@ def described(learners: Any) -> dict[str, dict[str, Any]]:
     }
 
 
-# By id, how many pulls an object has had; None: it was stopped in the middle of one. A learner
-# that is passed as an object and cannot load a checkpoint is, on resume, either new or still the
-# one that was raced before, as in a notebook after Ctrl-C. From outside they look the same;
-# training the latter again would train it twice.
+# Number of pulls that each object has had, by its id; None if it was stopped in the middle of a
+# pull. Suppose that a learner is passed as an object and cannot load a checkpoint. When the race
+# is resumed, the object is either new or the one that raced before, as in a notebook after Ctrl-C.
+# Both look the same, but an object that raced before must not be trained again.
 _had: dict[int, tuple[weakref.ref[Any], int | None]] = {}
 
 
 def note_pulls(learner: Any, pulls: int | None) -> None:
-    """Remember how many pulls an object has had, for as long as it lives."""
+    """Store how many pulls an object has had, as long as the object exists."""
     place = id(learner)
-    with suppress(TypeError):  # it cannot be referred to weakly: nothing is known of it
+    with suppress(TypeError):  # no weak reference is possible, so nothing can be stored
         _had[place] = weakref.ref(learner, lambda _: _had.pop(place, None)), pulls
 
 
 def already_had(learner: Any, needed: int) -> int:
-    """Return the pulls that an object needs no more: none if it is new, all if it raced."""
+    """Return the number of pulls that an object already has: 0 if it is new, or `needed`."""
     ref, pulls = _had.get(id(learner), (None, 0))
     if ref is None or ref() is not learner or pulls == 0:
         return 0

@@ -1,8 +1,8 @@
-"""How long each learner's full training is, and which share of it a pull is.
+"""The length of each learner's full training, and the share of it that is one pull.
 
-A mini-batch and a tree have little in common; a hundredth of what each learner takes when it is
-trained whole is a fair unit. Each learner says how long its full training is, in its own steps,
-and pull n of the race ends at the step round(n * full / N), N pulls being a full training.
+A mini-batch and a tree cannot be compared, but a hundredth of each learner's full training is a
+fair unit. Each learner declares the length of its full training in its own steps. If a full
+training has N pulls, pull n of the race ends at step round(n * full / N).
 """
 
 import inspect
@@ -18,8 +18,8 @@ from latebloomer.racing.learners.learner import Share, bare
 from latebloomer.session.checked_inputs import listed
 
 Thing = TypeVar("Thing")
-PULLS = 100  # of a full training, unless the shortest has fewer steps
-FEWEST = 10  # pulls of a full training that are worth a race
+PULLS = 100  # pulls in a full training, unless the shortest training has fewer steps
+FEWEST = 10  # minimum pulls in a full training
 
 
 def full_training(steps: int) -> Callable[[Thing], Thing]:
@@ -28,7 +28,7 @@ def full_training(steps: int) -> Callable[[Thing], Thing]:
     Parameters
     ----------
     steps : int
-        Steps in a full training.
+        Number of steps in a full training, at least 1.
 
     Returns
     -------
@@ -55,10 +55,11 @@ def full_training(steps: int) -> Callable[[Thing], Thing]:
 def shares_of(
     learners: Mapping[str, Any], full_steps: Any = None, pulls: int | None = None, seed: int = 0
 ) -> dict[str, Share]:
-    """Return what a pull of each learner is.
+    """Return the share of a full training that is one pull, for each learner.
 
-    `full_steps` is a number for all, a dict, or None: then each learner says it. A learner that is
-    made by a function is built once to find out, unless the function says it: `full_training`.
+    `full_steps` is one number for all learners, a dict by name, or None: then each learner
+    declares it. If a function builds the learner and does not declare it by `full_training`, the
+    learner is built once to read it.
 
     >>> shares_of({"net": None, "forest": None}, {"net": 3600, "forest": 40})
     {'net': Share(full_steps=3600, pulls=40), 'forest': Share(full_steps=40, pulls=40)}
@@ -88,7 +89,8 @@ def shares_of(
     for name, value in steps.items():
         _need_whole(f"full_steps of {name!r} is ", value, "steps")
     if pulls is None:
-        # A learner that trains in one step is one pull, whatever a pull of the others is.
+        # A learner that trains in one step is fully trained in one pull, whatever a pull of the
+        # others is.
         shortest = min((length for length in steps.values() if length > 1), default=PULLS)
         pulls = shortest if FEWEST <= shortest < PULLS else PULLS
     _need_whole("pulls_per_training=", pulls, "pulls")
@@ -96,21 +98,22 @@ def shares_of(
 
 
 def _asked(entry: Entry) -> int | None:
-    """Return the steps that a learner says itself, or once it is built; None if unknown."""
+    """Return the steps that a learner declares, before or after it is built; None if unknown."""
     steps = declared(entry.passed)
     if steps is None and callable(entry.passed) and entry.rebuilds:
-        with suppress(Exception):  # of the user's own function: the race reports it
+        with suppress(Exception):  # an error in the user's function: the race reports it later
             if not inspect.isgeneratorfunction(entry.passed):
                 steps = declared(bare(entry.build()))
     return steps
 
 
 def declared(learner: Any) -> int | None:
-    """Return the attribute `full_steps`, or the argument of a partial; None if there is none."""
+    """Return the attribute `full_steps` or the argument of a partial; None if there is neither."""
     if isinstance(learner, partial):
         return learner.keywords.get("full_steps", declared(learner.func))
     value = getattr(learner, "full_steps", None)
-    described = isinstance(value, property) or callable(value)  # of instances, not of the class
+    # An attribute of instances, not of the class.
+    described = isinstance(value, property) or callable(value)
     return None if described else value
 
 

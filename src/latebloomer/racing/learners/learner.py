@@ -1,4 +1,4 @@
-"""What can race: an object with `pull`, a function that makes one, or a generator of scores.
+"""Learners: an object with `pull`, a function that builds one, or a generator of scores.
 
 The shortest learner is a generator function::
 
@@ -8,10 +8,10 @@ The shortest learner is a generator function::
             train_one_epoch(model)
             yield accuracy(model), model     # or only the score; or with row scores, too
 
-A `pull` trains one more step and returns the score now. It raises `StopIteration`, as a generator
-does at its end, when there is nothing left to train: the arm keeps its last score. A learner may
-offer `pull(steps=1)`: if a pull of the race is many of its steps, all of them are requested
-together, and it is scored once.
+`pull` trains one more step and returns the score afterwards. When nothing is left to train, it
+raises `StopIteration`, as a generator does at its end; the learner then keeps its last score. A
+learner may have `pull(steps=1)`: if a pull of the race is many of its steps, the race requests all
+of them in one call, and the learner is scored once.
 """
 
 import inspect
@@ -30,15 +30,15 @@ from latebloomer.theory.row_scores import RowScores, mean_of_rows
 
 @runtime_checkable
 class Learner(Protocol):
-    """An arm that really trains. `save(folder)` and `load(folder)` are optional."""
+    """An object that is trained step by step; `save(folder)` and `load(folder)` are optional."""
 
     def pull(self) -> float:
-        """Train one more unit and return the score now."""
+        """Train one more step and return the score afterwards."""
 
 
 @runtime_checkable
 class CanSave(Protocol):
-    """A learner whose state outlives the process."""
+    """A learner whose state can be saved and loaded."""
 
     def save(self, folder: Path) -> None:
         """Write the state into an empty folder."""
@@ -51,18 +51,18 @@ Given: TypeAlias = Learner | Callable[..., Any]
 
 
 class ScoreStream:
-    """A generator of scores, of (score, model) or (score, model, row scores), as a learner."""
+    """A learner made of a generator of scores, (score, model) or (score, model, row scores)."""
 
     def __init__(
         self, scores: Iterator[Any], details: Callable[[], Mapping[str, Any]] | None = None
     ) -> None:
         self.scores, self._details = scores, details
-        self.model: Any = None  # what came with the newest score
+        self.model: Any = None  # the model that was yielded with the latest score
         self.row_scores: Any = None
 
     @property
     def score_details(self) -> Mapping[str, Any] | None:
-        """What else is reported with a score; None if nothing is."""
+        """Details reported with a score; None if there are none."""
         return None if self._details is None else self._details()
 
     def pull(self) -> float:
@@ -80,23 +80,23 @@ class ScoreStream:
 
 
 def _is_score(value: Any) -> bool:
-    """Return whether a value is a fraction, or an array of one number, and so not a model."""
+    """Return whether a value is a float or an array of one number, and so not a model."""
     fraction = isinstance(value, Real) and not isinstance(value, Integral)
     return fraction or getattr(value, "shape", None) == ()
 
 
 class Share(NamedTuple):
-    """What part of its full training a learner's pull is.
+    """The share of its full training that is one pull of a learner.
 
     >>> Share(250, 100).steps_after(1), Share(250, 100).steps_of(2)
     (3, 2)
     """
 
-    full_steps: int  # steps of this learner's full training
-    pulls: int  # pulls of a full training, the same for all learners
+    full_steps: int  # number of steps in this learner's full training
+    pulls: int  # number of pulls in a full training, equal for all learners
 
     def steps_after(self, n: int) -> int:
-        """Return the steps after n pulls: round(n * full / pulls), but the first pull trains."""
+        """Return the steps after n pulls: round(n * full / pulls), and at least 1."""
         return max(min(n, 1), (2 * n * self.full_steps + self.pulls) // (2 * self.pulls))
 
     def steps_of(self, n: int) -> int:
@@ -105,7 +105,7 @@ class Share(NamedTuple):
 
     @property
     def repeats_scores(self) -> bool:
-        """True if some pulls add no step and repeat the last score."""
+        """True if some pulls add no step, so that they repeat the last score."""
         return self.full_steps < self.pulls and not self.in_one_step
 
     @property
@@ -115,11 +115,11 @@ class Share(NamedTuple):
 
 
 class ShareLearner:
-    """A learner whose pull is a share of its full training."""
+    """A learner of which each pull is a share of its full training."""
 
     def __init__(self, learner: Any, share: Share) -> None:
         self.learner, self.share = learner, share
-        self.steps = 0  # of the newest pull
+        self.steps = 0  # number of steps of the latest pull
         self.pulls = 0
         self.score: Any = None  # the latest
         self._ended = False
@@ -129,7 +129,7 @@ class ShareLearner:
                 setattr(self, name, getattr(learner, name))
 
     def pull(self) -> Any:
-        """Train the steps of the next pull; one that adds none repeats the last score."""
+        """Train the steps of the next pull; if it has no step, repeat the last score."""
         steps = self.share.steps_of(self.pulls + 1)
         if (steps and self._ended) or (self.pulls and self.share.in_one_step):
             raise StopIteration
@@ -138,7 +138,7 @@ class ShareLearner:
         return self.score
 
     def _train(self, steps: int) -> int:
-        """Train the steps, or those that are left, and return their number."""
+        """Train `steps` steps, or as many as are left, and return their number."""
         if self._at_once:
             self.score = self.learner.pull(steps=steps)
             return steps
@@ -154,8 +154,8 @@ class ShareLearner:
 
 
 def as_score(value: Any) -> float:
-    """Return a pull's result as a finite number; raise a `LearnerError` if it is none."""
-    if type(value) is float and -LARGEST <= value <= LARGEST:  # most are
+    """Return the result of a pull as a float; raise a `LearnerError` if it is not finite."""
+    if type(value) is float and -LARGEST <= value <= LARGEST:  # most values are floats
         return value
     try:
         return inputs.as_score(value)
@@ -169,20 +169,21 @@ def evaluation(learner: Any) -> float | None:
     evaluate = getattr(bare(learner), "evaluate", None)
     try:
         inspect.signature(evaluate).bind()  # type: ignore[arg-type]
-    except (TypeError, ValueError):  # there is none, or the user's own method takes arguments
+    except (TypeError, ValueError):  # there is no such method, or it needs arguments
         return None
     try:
         value = evaluate()  # type: ignore[misc]
-    except LearnerError:  # it has no score without training, such as the loss on training rows
+    except LearnerError:  # it has no score without training; its score may be a training loss
         return None
     return as_score(value) if isinstance(value, Real) else None
 
 
 def wrong_evaluation(learner: Any, score: float) -> float | None:
-    """Return the evaluation of a restored learner if it is not its recorded score, else None.
+    """Return the evaluation of a restored learner if it differs from its recorded score.
 
-    An evaluation that differs only by rounding, as it can on another machine, is not wrong. One
-    that gives another value each time it is made proves nothing, so it is not wrong either.
+    The result is None if they differ only by rounding, which can happen on another machine. It is
+    also None if repeated evaluations give different values, because such an evaluation proves
+    nothing.
     """
     value = evaluation(learner)
     if value is None or isclose(value, score, rel_tol=1e-4, abs_tol=1e-6):
@@ -196,7 +197,7 @@ def can_save(learner: Any) -> TypeGuard[CanSave]:
 
 
 def trained(learner: Any) -> Any:
-    """Return what the user gets: the object, or a generator's model if it yields one."""
+    """Return the object for the user: the learner, or a generator's model if it yields one."""
     learner = bare(learner)
     if isinstance(learner, ScoreStream):
         return learner.scores if learner.model is None else learner.model
@@ -204,7 +205,7 @@ def trained(learner: Any) -> Any:
 
 
 def bare(learner: Any) -> Any:
-    """Return the learner that was built, without what makes its pulls shares."""
+    """Return the learner itself, without the wrapper that makes its pulls shares."""
     return learner.learner if isinstance(learner, ShareLearner) else learner
 
 
@@ -214,29 +215,30 @@ def steps_of(learner: Any) -> int | None:
 
 
 def stand_at(learner: Any, pulls: int, recorded: Sequence[float]) -> None:
-    """Tell a learner that counts its pulls how many it has had."""
+    """Set the number of pulls of a learner that counts its pulls."""
     if isinstance(learner, ShareLearner):
         learner.pulls = pulls
         learner.score = recorded[pulls - 1] if pulls else None
 
 
 def count_again(learner: Any, pulls: int) -> None:
-    """Tell a learner that counts its pulls that only these count: the latest has failed."""
+    """Correct the number of pulls of a learner that counts them, because the latest failed."""
     if isinstance(learner, ShareLearner):
         learner.pulls = pulls
 
 
 def details_of(learner: Any) -> Mapping[str, Any] | None:
-    """Return what a learner reports with its latest score, in its attribute `score_details`."""
+    """Return the details of a learner's latest score, from its attribute `score_details`."""
     details = getattr(bare(learner), "score_details", None)
     return details if isinstance(details, Mapping) else None
 
 
 def row_scores_of(learner: Any) -> list[RowScores] | None:
-    """Return the parts of a learner's latest score, for each fold; None if it gives none.
+    """Return the row scores of a learner's latest score for each fold; None if it has none.
 
-    They are its attribute `row_scores`, or what a generator yields after score and model: what
-    `latebloomer.row_scores` returns, a list of these for folds, or one number for each row.
+    They are its attribute `row_scores`, or the third value that a generator yields, after score
+    and model. The value is the result of `latebloomer.row_scores`, a list of such results for
+    folds, or one number per row.
     """
     scores = getattr(bare(learner), "row_scores", None)
     if scores is None:
@@ -249,7 +251,7 @@ def row_scores_of(learner: Any) -> list[RowScores] | None:
 
 
 def takes(function: Any, name: str) -> bool:
-    """Return whether a function has a parameter of that name."""
+    """Return whether a function has a parameter with this name."""
     try:
         return name in inspect.signature(function).parameters
     except (TypeError, ValueError):  # some builtins have no signature

@@ -1,1 +1,1 @@
-"""Where learners are trained; `check_runner` checks a runner of your own."""
+"""The runners, which train learners; `check_runner` checks your own runner."""

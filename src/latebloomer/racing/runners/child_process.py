@@ -1,4 +1,4 @@
-"""A learner in its own process of this machine.
+"""A host that trains its learner in a separate process of this machine.
 
 A learner that crashes in compiled code, calls `os._exit` or is killed ends only that process.
 """
@@ -28,13 +28,13 @@ from latebloomer.racing.runners.time_limits import OUT_OF_TIME, LimitedHost, NoA
 from latebloomer.session import events
 from latebloomer.session.events import PullFailed
 
-FORKS = hasattr(os, "fork") and sys.platform != "darwin"  # there, forked libraries crash
-CHECK = 1.0  # seconds between two checks whether the race's own process is still there
+FORKS = hasattr(os, "fork") and sys.platform != "darwin"  # on macOS, forked libraries crash
+CHECK = 1.0  # seconds between two checks that the race's process still runs
 PR_SET_PDEATHSIG = 1  # from <linux/prctl.h>
 
 
 class ChildProcess(LimitedHost):
-    """A host in its own process, which ends with the race's process."""
+    """A host in a child process, which ends when the race's process ends."""
 
     def __init__(
         self,
@@ -62,7 +62,7 @@ class ChildProcess(LimitedHost):
         return hand_over(states, entry, self.arm, self.done, fetched, saving, reports)
 
     def note_pulls(self, pulls: int | None) -> None:
-        """Nothing to do: an object of this process is not what is trained there."""
+        """Do nothing: the child process trains a copy of the object."""
 
     def _answer(self, limit: float | None, call: Call, *args: Any) -> Any:
         left = max(self._race.seconds_left(), self._race.grace)
@@ -87,12 +87,12 @@ class ChildProcess(LimitedHost):
 
 
 class Forker(ThreadPoolExecutor):
-    """The thread that child processes are forked from; it must live as long as they do.
+    """The thread from which child processes are forked; it must live as long as they do.
 
-    OpenMP keeps its pool of threads with the thread that used it. A copy of that thread would wait
-    for ever for threads that were not copied (LightGBM, XGBoost, scikit-learn, PyTorch); a copy of
-    a thread that has computed nothing makes its own pool. And Linux ends the children together
-    with the thread that has forked them (`PR_SET_PDEATHSIG`).
+    OpenMP ties its pool of threads to the thread that used it. After a fork, a copy of that thread
+    would wait forever for threads that were not copied (LightGBM, XGBoost, scikit-learn, PyTorch).
+    A copy of a thread that has computed nothing creates its own pool. In addition, Linux ends
+    child processes when the thread that forked them ends (`PR_SET_PDEATHSIG`).
     """
 
     def __init__(self) -> None:
@@ -103,7 +103,7 @@ def _serve(
     line: Connection, arm: int, packed: PackedLearners, parent: int, threads: int | None
 ) -> None:
     """Answer calls in the learner's process until the connection is closed."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the race to handle
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the race's process handles Ctrl-C
     _end_with(parent)
     host = LearnerHost(arm, packed, threads=NativeThreads(threads))
     with suppress(EOFError, OSError):
@@ -113,11 +113,11 @@ def _serve(
 
 
 def _end_with(parent: int) -> None:
-    """End this process when the race's process ends, also in the middle of a pull."""
+    """End this process when the race's process ends, even in the middle of a pull."""
     if sys.platform == "linux":
-        with suppress(Exception):  # a C library without prctl: as elsewhere
+        with suppress(Exception):  # a C library without prctl: the watching thread does it
             if ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL) == 0:
-                if os.getppid() != parent:  # it ended before the call
+                if os.getppid() != parent:  # the race's process ended before the call
                     os._exit(1)
                 return
     threading.Thread(target=_watch, args=(parent,), daemon=True).start()
@@ -130,7 +130,7 @@ def _watch(parent: int) -> None:
 
 
 def _ending(code: int | None) -> str:
-    """Return how a process has ended.
+    """Return text that says how a process ended.
 
     >>> _ending(3), _ending(-11)
     ('exited with code 3', 'was ended by SIGSEGV')

@@ -1,4 +1,4 @@
-"""Pulls on this machine, one after the other: in this process or in one process per learner."""
+"""The local runner: pulls one after the other, in this process or in one process per learner."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
@@ -39,13 +39,14 @@ class LocalRunner(Runner):
     ----------
     timeout : float | None
         Seconds that building, loading or saving a learner, or one pull, may take. A call that
-        takes longer counts as failed. In this process it cannot be ended: it runs on in the
+        takes longer counts as failed. Without `isolate`, it cannot be ended and continues in the
         background until it returns. Default: no limit.
     retries : int
-        Number of times a failed pull is retried before the learner counts as failed.
+        Number of times a failed pull is retried before the learner counts as failed, at least 0.
+        Default: 1.
     checkpoint_every : int | None
-        Save each learner every this many pulls. Default: once 20 s of its training, and 20 times
-        the duration of its last save, are unsaved.
+        Number of pulls between two checkpoints of a learner. Default: a learner is saved when the
+        training not saved yet took at least 20 s and at least 20 times as long as its last save.
     max_in_memory : int | None
         Maximum number of learners in memory; the others wait in checkpoints. Requires a policy
         with phases. Default: no limit.
@@ -53,9 +54,9 @@ class LocalRunner(Runner):
         Whether each learner has its own local process, so that a crash in compiled code ends only
         that learner.
     threads : int | None
-        Number of native threads that BLAS and OpenMP may start in a call of a learner. Threads of
-        small learners wait for each other, most of all on a busy machine. Needs threadpoolctl.
-        Default: the libraries decide.
+        Number of native threads that BLAS and OpenMP may start in a call of a learner. The threads
+        of small learners often wait for each other, especially on a busy machine. Needs
+        threadpoolctl. Default: the libraries decide.
     """
 
     isolate: bool = False
@@ -69,33 +70,34 @@ class LocalRunner(Runner):
             raise SettingError(f"isolate={self.isolate!r}, but isolate must be True or False")
         self._native = NativeThreads(self.threads)
         self.interrupts = self.isolate
-        self._live: dict[int, Host] = {}  # the learner that was pulled last comes last
+        self._live: dict[int, Host] = {}  # in the order of their latest pulls
         self._states = OwnStates()
         self._thread = CallThread()
         self._forker: Forker | None = None
 
     def start(self, context: RunnerContext) -> None:
-        """Take the learners; each is built when it is first pulled."""
+        """Receive the learners; each is built when it is first pulled."""
         self.held, self._context, self._live = False, context, {}
         self._watch = ThreadWatch()
-        self._checked: set[int] = set()  # learners known to yield more than scores, or warned of
+        self._checked: set[int] = set()  # learners that yield a model, or with a warning already
         most, entries = self.max_in_memory, context.entries
         self.in_phases = self._few = most is not None and most < len(entries)
         if self.isolate:
-            # A forked process has all learners in its memory; a spawned one receives them.
+            # A forked process already has all learners in its memory; a spawned process receives
+            # them.
             self._packed = pack(entries, copied=FORKS)
             self._forker = Forker()
 
     # --- pulls ---
 
     def work(self, orders: Orders) -> Iterator[Report]:
-        """Make one pull of one arm and save it after that if a save is due."""
+        """Make one pull of one arm, then save it if a save is due."""
         arm = self._next(orders)
         done = orders[arm].done
         self._native.limit()
         if arm not in self._live:
             yield from self._restore(arm, done)
-            if arm not in self._live:  # it failed, or the race has given it up meanwhile
+            if arm not in self._live:  # it failed, or the race has discarded it meanwhile
                 return
         if self._context.shown:
             yield events.PullStarted(arm, done + 1, monotonic())
@@ -105,7 +107,7 @@ class LocalRunner(Runner):
         began = process_time()
         try:
             report = host.pull()
-        except BaseException:  # Ctrl-C in the middle of a pull
+        except BaseException:  # such as Ctrl-C in the middle of a pull
             del self._live[arm]
             host.note_pulls(None)
             raise
@@ -126,18 +128,18 @@ class LocalRunner(Runner):
                 yield from self.save({arm: done + 1})
 
     def _next(self, orders: Orders) -> int:
-        """Return the arm to pull: with a memory limit a live one first, the last pulled of all."""
+        """Return the arm to pull; with a memory limit, prefer live arms, the latest one first."""
         live = (arm for arm in reversed(self._live) if arm in orders) if self._few else iter(())
         return next(live, next(iter(orders)))
 
     def aside(self) -> AbstractContextManager[None]:
-        """Return a context in which the program's own state is in force, as in its callbacks."""
+        """Return a context with the program's own state in force, for its callbacks."""
         return nullcontext() if self.isolate else self._states.aside()
 
-    # --- from a checkpoint, or from nothing ---
+    # --- building and restoring learners ---
 
     def _restore(self, arm: int, done: int) -> Iterator[Report]:
-        """Bring a learner to `done` pulls: from its latest checkpoint, then pull by pull."""
+        """Restore a learner to `done` pulls: load its latest checkpoint, then repeat pulls."""
         if self._few:
             yield from self._make_room()
         began = perf_counter()
@@ -171,10 +173,10 @@ class LocalRunner(Runner):
                     if isinstance(report, SaveFailed):
                         raise cannot_let_go(self._context.entries[arm], report.reason)
                     yield report
-            yield from self.score_rows([arm])  # it may be dropped before it is live again
+            yield from self.score_rows([arm])  # it may be dropped before it is restored
             self._drop(arm)
 
-    # --- what the driver requests ---
+    # --- requests of the driver ---
 
     def _drop(self, arm: int) -> None:
         host = self._live.pop(arm, None)
@@ -182,17 +184,17 @@ class LocalRunner(Runner):
             host.close()
 
     def discard(self, arm: int) -> None:
-        """Give up the live state of an arm; an object without a checkpoint has no other state."""
+        """Discard the live state of an arm, unless it is its only state."""
         if not self._must_keep(arm):
             self._drop(arm)
 
     def release(self, arm: int) -> None:
-        """Free an arm that has left the race."""
+        """Release an arm that has left the race."""
         if self._can_be_rebuilt(arm):
             self._drop(arm)
 
     def _must_keep(self, arm: int) -> bool:
-        """Return whether an arm is in no other state than its live one."""
+        """Return whether the live state is the only state of an arm."""
         pulls = len(self._context.recorded(arm))
         return not (self._can_be_rebuilt(arm) or self._context.states.available(arm, pulls))
 
@@ -212,7 +214,7 @@ class LocalRunner(Runner):
                 yield saved
 
     def score_rows(self, arms: Iterable[int]) -> Iterator[Report]:
-        """Report the row scores of live arms that give some."""
+        """Report the row scores of live arms that have row scores."""
         for arm in arms:
             host = self._live.get(arm)
             scored = None if host is None else host.score_rows()
@@ -232,14 +234,14 @@ class LocalRunner(Runner):
         return self._live[arm].hand_over(self._context.states, self._few, reports)
 
     def stop(self) -> None:
-        """End all processes and threads; remember how often objects were pulled."""
+        """End all processes and threads; store how often objects were pulled."""
         for arm, host in list(self._live.items()):
             if not self._can_be_rebuilt(arm):
                 host.note_pulls(len(self._context.recorded(arm)))
             self._drop(arm)
         if self.timeout is None:
             self._states.leave()
-        else:  # modes of PyTorch belong to a thread
+        else:  # close here, because modes of PyTorch belong to a thread
             self._thread.within(inf, self._states.leave)
         self._thread.close()
         self._native.release()

@@ -1,4 +1,4 @@
-"""How many native threads (of BLAS and OpenMP) learners may use, and whether they wait in vain."""
+"""Limits for the native threads (BLAS, OpenMP) of learners, and warnings if they waste time."""
 
 import os
 import sys
@@ -9,23 +9,24 @@ from typing import Any
 
 from latebloomer.errors import extra, require
 
-LONG = 3.0  # seconds of pulls before anything is said
-FAR_ABOVE = 1.5  # times the wall time of pulls that their processor time is
-BUSY = 1.25  # processes per core that are running or waiting
+LONG = 3.0  # minimum seconds of pulls before a warning
+FAR_ABOVE = 1.5  # warn if processor time exceeds this many times the wall time
+BUSY = 1.25  # a machine is busy with this many running or waiting processes per core
 
 
 class NativeThreads:
     """A limit for the native threads of this process, while learners train.
 
-    A library is limited once it is loaded, and OpenMP counts by thread, so the limit is set again
-    after new modules and in other threads. BLAS takes it from one thread only: the race's own.
-    None: the libraries decide.
+    Only loaded libraries can be limited, and OpenMP has a limit per thread. So the limit is set
+    again after new modules were imported, and in other threads. BLAS is limited only in the race's
+    own thread. If `threads` is None, the libraries decide.
     """
 
     def __init__(self, threads: int | None) -> None:
         self._threads = threads
         self._limits = ExitStack()
-        self._limited: set[tuple[int, int]] = set()  # by thread, and the number of modules
+        # (thread, number of imported modules) with the limit set.
+        self._limited: set[tuple[int, int]] = set()
         if threads is not None:
             whole = isinstance(threads, int) and not isinstance(threads, bool) and threads >= 1
             why = "it is a number of native threads"
@@ -33,7 +34,7 @@ class NativeThreads:
             self._tool = extra("threadpoolctl", "limits of threads", "sklearn")
 
     def limit(self) -> None:
-        """Limit the threads of all libraries that are loaded, as this thread sees them."""
+        """Limit the threads of all loaded libraries for this thread."""
         if self._threads is None:
             return
         place = threading.get_ident(), len(sys.modules)
@@ -42,14 +43,14 @@ class NativeThreads:
             self._limits.enter_context(self._tool.threadpool_limits(self._threads))
 
     def release(self) -> None:
-        """Give the libraries back the threads that they had."""
+        """Restore the original numbers of threads."""
         self._limits.close()
         self._limited.clear()
 
 
 @contextmanager
 def limited_threads(threads: int | None) -> Iterator[None]:
-    """Limit the native threads of this process for some time.
+    """Limit the native threads of this process inside the block.
 
     >>> with limited_threads(None):
     ...     pass
@@ -63,7 +64,7 @@ def limited_threads(threads: int | None) -> Iterator[None]:
 
 
 class ThreadWatch:
-    """Compares the processor time of pulls with their wall time, and says once what is wrong.
+    """Compare the processor time of pulls with their wall time, and warn at most once.
 
     >>> watch = ThreadWatch(cores=2, load=lambda: 0.5)
     >>> watch.add(wall=2.0, cpu=3.9), watch.add(wall=2.0, cpu=3.9)
@@ -79,7 +80,7 @@ class ThreadWatch:
         self._said = False
 
     def add(self, wall: float, cpu: float) -> str | None:
-        """Take in the time of a pull; return what the verdict should mention, at most once."""
+        """Add the time of a pull; return a warning for the verdict, at most once."""
         if self._said:
             return None
         self._wall += wall
@@ -102,8 +103,8 @@ class ThreadWatch:
 
 
 def _load() -> float:
-    """Return how many processes run or wait, over the last minute; 0 if it is not known."""
+    """Return the mean number of running or waiting processes in the last minute; 0 if unknown."""
     try:
         return os.getloadavg()[0]
-    except (AttributeError, OSError):  # not on Windows
+    except (AttributeError, OSError):  # not available on Windows
         return 0.0

@@ -1,8 +1,8 @@
-"""Learners on their way to other processes, and the winner on its way back.
+"""Transfer of learners to other processes, and of the winner back.
 
-To other processes go the functions that build learners, pickled, with the folders of their
-modules. Back comes the trained winner: pickled, or by its save and load. Pickles go from the
-driver to its own processes and back, never to or from anyone else.
+The functions that build learners are pickled and sent to other processes, with the folders of
+their modules. The trained winner is sent back as a pickle, or by its save and load. Pickles are
+only exchanged between the driver and its own processes.
 """
 
 from __future__ import annotations
@@ -31,23 +31,23 @@ Saving: TypeAlias = Callable[[], Saved | SaveFailed | None]
 class PackedLearners(NamedTuple):
     """The learners of a race, to be built in other processes."""
 
-    entries: bytes | Sequence[Entry]  # one pickle: data that learners share travels once
-    path: tuple[str, ...]  # where the driver looks for modules
+    entries: bytes | Sequence[Entry]  # one pickle, so that data shared by learners are sent once
+    path: tuple[str, ...]  # folders in which the driver finds modules
 
 
 def pack(entries: Sequence[Entry], copied: bool = False) -> PackedLearners:
     """Return the learners for other processes; raise an error that names one that cannot be sent.
 
-    For processes that are a copy of this one they are not pickled.
+    With `copied`, processes are forked from this one, so learners are not pickled.
     """
     for entry in entries:
         if not entry.rebuilds:
-            already_had(entry.passed, 0)  # one that was trained here does not begin there
+            already_had(entry.passed, 0)  # raises an error for an object that was trained here
     if copied:
         return PackedLearners(entries, ())
     try:
         return PackedLearners(dumps(list(entries)), tuple(sys.path))
-    except Exception:  # whatever pickling a user's object raises
+    except Exception:  # pickling a user's object may raise anything
         for entry in entries:
             try:
                 dumps(entry)
@@ -61,7 +61,7 @@ def pack(entries: Sequence[Entry], copied: bool = False) -> PackedLearners:
 
 
 def dumps(value: object) -> bytes:
-    """Return a pickle; by cloudpickle if it is installed, which takes interactive functions."""
+    """Return a pickle, by cloudpickle if it is installed, which also pickles interactive functions."""
     for module in ("cloudpickle", "ray.cloudpickle"):
         with suppress(ImportError):
             return bytes(import_module(module).dumps(value))
@@ -69,7 +69,7 @@ def dumps(value: object) -> bytes:
 
 
 def unpack(packed: PackedLearners) -> Sequence[Entry]:
-    """Return the learners in the process that builds them; search the driver's folders too."""
+    """Return the learners in the process that builds them; add the driver's folders for modules."""
     if not isinstance(packed.entries, bytes):
         return packed.entries
     sys.path += [folder for folder in packed.path if folder not in sys.path]
@@ -85,15 +85,15 @@ def hand_over(
     save: Saving,
     reports: list[Report],
 ) -> HandedOver:
-    """Return the learner from what its process answered: its pickle, or why there is none.
+    """Return the learner from the answer of its process: a pickle, or why there is none.
 
-    `save` lets its process save it now; `reports` are recorded too.
+    `save` makes its process save it now; `reports` are passed on to be recorded.
     """
     why = fetched
     if isinstance(fetched, bytes):
         try:
             return HandedOver(pickle.loads(fetched), reports)  # written by our own process
-        except Exception as error:  # of a GPU or a module that is not here
+        except Exception as error:  # it may need a GPU or a module that is not here
             why = reason_of(error)
     try:
         at = states.restorable(arm, pulls, seen=False)
@@ -106,7 +106,7 @@ def hand_over(
         with program_numbers_kept():
             learner, _, _ = restored_learners.restore(entry, at)
         return HandedOver(trained(learner), reports)
-    except Exception:  # the learner's own: what it needs is not on this machine
+    except Exception:  # an error of the learner: something that it needs is not on this machine
         text = (
             f"it was trained in another process and cannot be returned ({why!s}). Give it "
             "save(folder) and load(folder), or let a generator yield (score, model)"

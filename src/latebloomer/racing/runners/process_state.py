@@ -1,4 +1,4 @@
-"""Random numbers, modes and streams of each learner in a process that several learners share."""
+"""Separate random numbers, modes and streams for each learner of a shared process."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ import numpy as np
 from latebloomer._util.own_process import in_own_process
 from latebloomer.racing.runners.turns import TURNS
 
-NUMBERS = "latebloomer-random.json"  # of a checkpoint: the random numbers of its learner
+NUMBERS = "latebloomer-random.json"  # file of a checkpoint with the random numbers of the learner
 
-# As they are when this module is loaded: a learner may replace them.
-numpy_random: Any = np.random  # its types lack the two functions that are used here
+# The original modules, because a learner may replace attributes of `random` and `np.random`.
+numpy_random: Any = np.random  # NumPy's type stubs lack the two functions that are used here
 get_bits, set_bits = numpy_random.get_bit_generator, numpy_random.set_bit_generator
 get_numbers, set_numbers = random.getstate, random.setstate
 
-# How each part of a state is read and set. Parts that a library has come after those of Python.
+# Functions that read and set each part of a state. Parts of libraries come after those of Python.
 Parts: TypeAlias = list[tuple[Callable[[], Any], Callable[[Any], Any]]]
 Streams: TypeAlias = tuple[Any, Any]
 
 
 class Owner(Protocol):
-    """A learner to which a state belongs, with its seed and the pulls that it has had."""
+    """The learner to which a state belongs, with its seed and its number of pulls."""
 
     arm: int
     done: int
@@ -53,26 +53,26 @@ def called_learner() -> CalledLearner | None:
 
 
 class OwnStates:
-    """Gives each learner of a race its own global state of this process.
+    """Give each learner of a race its own copy of the global state of this process.
 
     Learners in one process share `random`, `np.random`, PyTorch's random numbers and its modes,
     settings of Keras and accelerate, `sys.stdout` and `sys.stderr`. A learner that seeds them, or
-    a generator that yields inside `with torch.no_grad():`, would change what the others do. So
-    each learner has its own set, as if it ran in its own process: curves depend neither on the
-    order of the learners nor on the runner, nor on callbacks, nor on races in other threads.
-    `random` and `np.random` start from the learner's seed, PyTorch as it does in a new process.
+    a generator that yields inside `with torch.no_grad():`, would affect the other learners. So
+    each learner has its own state, as if it ran in its own process: its curve does not depend on
+    the order of learners, the runner, callbacks or races in other threads. `random` and
+    `np.random` start from the learner's seed, and PyTorch starts as in a new process.
 
-    A learner's state stays in force after a call, until another learner or the program needs
-    theirs: setting it takes about 20 µs.
+    After a call, the state of the learner stays in force until another learner or the program
+    needs its own state, because each switch takes about 20 µs.
     """
 
     def __init__(self) -> None:
         self._numbers = _Swapped(_number_parts, _new_numbers)
         self._modes = _Swapped(_mode_parts, _new_modes)
         self._libraries = _Swapped(_library_parts, self._programs_libraries)
-        self._modes_thread = 0  # PyTorch's modes belong to a thread
+        self._modes_thread = 0  # thread of PyTorch's modes, which belong to a thread
         self._streams: MutableMapping[Owner, Streams] = WeakKeyDictionary()
-        self._around: OwnStates | None = None  # of the race that this one runs inside of
+        self._around: OwnStates | None = None  # states of the race inside of which this race runs
         self._race = object()  # another one for the next race of the same runner
 
     def called_learner(self) -> CalledLearner | None:
@@ -82,10 +82,10 @@ class OwnStates:
 
     @contextmanager
     def calling(self, owner: Owner) -> Iterator[None]:
-        """Return a context in which code of a learner is called, with its own state in force.
+        """Return a context to call code of a learner, with the learner's own state in force.
 
-        NumPy drops the second of two Gaussian numbers that it draws together when its generator is
-        set. That is done for every call, so that a pull does not depend on what came before it.
+        NumPy draws two Gaussian numbers together; setting its generator drops the second one. The
+        generator is set before every call, so that a pull does not depend on earlier calls.
         """
         taken = self._take_turn()
         program = sys.stdout, sys.stderr
@@ -106,7 +106,7 @@ class OwnStates:
 
     @contextmanager
     def aside(self) -> Iterator[None]:
-        """Return a context in which the program's own state is in force, for its callbacks."""
+        """Return a context with the program's own state in force, for its callbacks."""
         taken = self._take_turn()
         try:
             TURNS.calls.append(self)
@@ -116,7 +116,7 @@ class OwnStates:
             TURNS.end_call(taken)
 
     def leave(self) -> None:
-        """Put the program's own state in force again, for good."""
+        """Restore the program's own state permanently."""
         global _latest
         taken = self._take_turn()
         try:
@@ -125,17 +125,18 @@ class OwnStates:
                 states.forget()
             _latest, self._race = self._around, object()
         finally:
-            # A second Ctrl-C may have come between taking the turn and the call.
+            # A second Ctrl-C may have interrupted this between taking the turn and the call.
             if taken or not (self._around or TURNS.lent):
                 TURNS.give()
 
     def _take_turn(self) -> bool:
-        """Wait for the turn; put the program's state in force if another race left its own."""
+        """Wait for the turn; restore the program's state if another race has left its own."""
         global _latest
         taken = TURNS.take()
         if _latest is not self:
             if TURNS.calls:
-                self._around = _latest  # a learner or a callback of that race runs this one
+                # This race runs inside a learner or a callback of that race.
+                self._around = _latest
             elif _latest is not None:
                 _latest._numbers.switch(None)
                 _latest._libraries.switch(None)
@@ -143,7 +144,7 @@ class OwnStates:
         return taken
 
     def _programs_libraries(self, owner: Owner | None, count: int) -> list[Any]:
-        """Return the libraries' settings that the program has made, which learners begin with."""
+        """Return the program's settings of libraries, with which learners begin."""
         own = self._libraries.kept(None)
         return [*own, *_new_libraries()[len(own) :]]
 
@@ -155,39 +156,40 @@ class OwnStates:
 
     def _switch_modes(self, owner: Owner) -> None:
         me = threading.get_ident()
-        if self._modes_thread != me:  # the earlier thread was abandoned in a call
+        if self._modes_thread != me:  # the earlier thread was abandoned during a call
             self._modes_thread, self._modes.owner = me, None
         self._modes.switch(owner)
 
 
-_latest: OwnStates | None = None  # whose numbers may be in force
+_latest: OwnStates | None = None  # the race whose state may be in force
 
 
 class _Swapped:
-    """Values of a process or thread of which each learner, and the program, has its own."""
+    """Values of a process or thread that are stored separately for each learner and the program."""
 
     def __init__(
         self, parts: Callable[[], Parts], new: Callable[[Owner | None, int], list[Any]]
     ) -> None:
-        self.owner: Owner | None = None  # whose values are in force; None: the program's
+        self.owner: Owner | None = None  # owner of the values in force; None: the program
         self._parts, self._new = parts, new
-        self._kept: dict[tuple[int, int] | None, list[Any]] = {}  # by arm and its pulls
+        # Values not in force, by (arm, pulls).
+        self._kept: dict[tuple[int, int] | None, list[Any]] = {}
 
     def switch(self, owner: Owner | None) -> None:
-        """Put an owner's values in force; new ones unless they were kept after the same pulls."""
+        """Put an owner's values in force: those stored after the same pulls, or new ones."""
         if owner is self.owner:
             return
         parts = self._parts()
         self._kept[_key(self.owner)] = [get() for get, _ in parts]
         self.owner = owner
         values = self._kept.pop(_key(owner), [])
-        if len(values) < len(parts):  # a library, or its GPUs, were not in use then
+        if len(values) < len(parts):  # a library or its GPUs were not in use when they were stored
             values += self._new(owner, len(parts))[len(values) :]
         for (_, put), value in zip(parts, values, strict=False):
             put(value)
 
     def kept(self, owner: Owner | None) -> list[Any]:
-        """Return an owner's values while another's are in force; none if it has none yet."""
+        """Return the stored values of an owner that is not in force; empty if it has none."""
         return self._kept.get(_key(owner), [])
 
     def forget(self) -> None:
@@ -203,7 +205,7 @@ def _torch() -> Any:
     return sys.modules.get("torch")
 
 
-# --- random numbers, of the process ---
+# --- random numbers of the process ---
 
 
 def _number_parts() -> Parts:
@@ -217,7 +219,7 @@ def _number_parts() -> Parts:
 
 
 def _new_numbers(owner: Owner | None, count: int) -> list[Any]:
-    """Return what a new process has, in the order of `_number_parts`, but by the owner's seed."""
+    """Return the values of a new process with the owner's seed, in the order of `_number_parts`."""
     seed = None if owner is None else owner.seed + owner.done
     new = [random.Random(seed).getstate(), np.random.MT19937(seed)]
     if count == len(new):
@@ -233,7 +235,7 @@ def _new_numbers(owner: Owner | None, count: int) -> list[Any]:
 
 @contextmanager
 def _numbers_unchanged() -> Iterator[None]:
-    """Return a context after which the random numbers in force are as they were."""
+    """Return a context that restores the random numbers in force at its end."""
     parts = [part for part in _number_parts() if part[0] is not get_bits]
     before, bits = [get() for get, _ in parts], get_bits()
     state = bits.state
@@ -248,9 +250,9 @@ def _numbers_unchanged() -> Iterator[None]:
 
 @contextmanager
 def program_numbers_kept() -> Iterator[None]:
-    """Return a context in which a learner is built or loaded for once, outside its race.
+    """Return a context to build or load a learner once, outside of its race.
 
-    Whatever that draws or seeds, the program's numbers are as they were.
+    Whatever this draws or seeds, the program's random numbers are restored afterwards.
     """
     states = OwnStates()
     try:
@@ -276,7 +278,7 @@ def _as_lists(value: Any) -> Any:
 
 
 def save_with_numbers(save: Callable[[Path], object], folder: Path) -> None:
-    """Save a learner in a folder, with the random numbers that are in force, and leave these."""
+    """Save a learner in a folder with the random numbers in force, which are not changed."""
     numbers = _plain_numbers()
     with _numbers_unchanged(), in_own_process():
         save(folder)
@@ -284,19 +286,19 @@ def save_with_numbers(save: Callable[[Path], object], folder: Path) -> None:
 
 
 def read_numbers(folder: Path) -> None:
-    """Put the random numbers of a checkpoint in force."""
-    if not (folder / NUMBERS).is_file():  # the learner's own save() has replaced the folder
+    """Set the random numbers to those of a checkpoint."""
+    if not (folder / NUMBERS).is_file():  # the learner's save() has replaced the folder
         return
     numbers = json.loads((folder / NUMBERS).read_text())
     version, words, gauss = numbers["random"]
     set_numbers((version, tuple(words), gauss))
     kind = getattr(np.random, numbers["numpy"]["bit_generator"], None)
-    if kind is not None:  # one of another library is the learner's own to save
+    if kind is not None:  # a generator of another library must be saved by the learner itself
         bits = kind()
         bits.state = numbers["numpy"]
         set_bits(bits)
     if "torch" in numbers:
-        with suppress(ImportError):  # it is not used here then
+        with suppress(ImportError):  # the library is not used here
             torch: Any = import_module("torch")
             torch.set_rng_state(torch.tensor(numbers["torch"], dtype=torch.uint8))
             states = [torch.tensor(state, dtype=torch.uint8) for state in numbers.get("cuda", ())]
@@ -304,11 +306,11 @@ def read_numbers(folder: Path) -> None:
                 torch.cuda.set_rng_state_all(states)
 
 
-# --- PyTorch's modes, of the thread ---
+# --- PyTorch's modes of the thread ---
 
 
 def _mode_parts() -> Parts:
-    """Return how each of PyTorch's modes is read and set."""
+    """Return the functions that read and set each of PyTorch's modes."""
     torch = _torch()
     if torch is None:
         return []
@@ -325,16 +327,17 @@ def _mode_parts() -> Parts:
 
 
 def _new_modes(owner: Owner | None, count: int) -> list[Any]:
-    """Return what PyTorch has in a new process, in the order of `_mode_parts`."""
+    """Return PyTorch's modes in a new process, in the order of `_mode_parts`."""
     torch = _torch()
     return [False, True, False, False, torch.bfloat16, torch.float16, 0]
 
 
-_entered = threading.local()  # PyTorch leaves the mode when the object that entered it is freed
+# Keeps the object that entered the mode: PyTorch leaves it when that object is freed.
+_entered = threading.local()
 
 
 def _set_inference(torch: Any, on: bool) -> None:
-    """Set a mode that has no setter but can be entered and left."""
+    """Set the inference mode, which has no setter but can be entered and left."""
     mode = getattr(_entered, "mode", None)
     if mode is not None:
         mode.__exit__(None, None, None)
@@ -345,26 +348,26 @@ def _set_inference(torch: Any, on: bool) -> None:
 
 
 def _nesting(torch: Any) -> int:
-    """Return how many `torch.autocast` are in force; within them copies of weights are kept."""
+    """Return how many `torch.autocast` are in force; inside them, copies of weights are cached."""
     torch.autocast_increment_nesting()
     return torch.autocast_decrement_nesting()
 
 
 def _set_nesting(torch: Any, depth: int) -> None:
-    torch.clear_autocast_cache()  # copies of another learner's weights
+    torch.clear_autocast_cache()  # it has copies of another learner's weights
     for _ in range(now := _nesting(torch), depth):
         torch.autocast_increment_nesting()
     for _ in range(depth, now):
         torch.autocast_decrement_nesting()
 
 
-# --- settings of other libraries, of the process ---
+# --- settings of other libraries of the process ---
 
 
 def _library_parts() -> Parts:
-    """Return how settings of Keras and accelerate are read and set, if these are loaded."""
+    """Return functions that read and set settings of Keras and accelerate, if imported."""
     keras, accelerate = sys.modules.get("keras"), sys.modules.get("accelerate.state")
-    has_keras = hasattr(keras, "config")  # it is loaded, and not being loaded
+    has_keras = hasattr(keras, "config")  # its import is complete
     nothing: tuple[Callable[[], Any], Callable[[Any], Any]] = (lambda: None, lambda _: None)
     parts: Parts = [nothing] * 4
     if has_keras:
@@ -380,22 +383,22 @@ def _library_parts() -> Parts:
 
 
 def _new_libraries() -> list[Any]:
-    """Return what these settings are in a new process, in the order of `_library_parts`."""
+    """Return these settings in a new process, in the order of `_library_parts`."""
     return ["float32", 1e-7, "channels_last", "float32", {}]
 
 
 def _set_if_known(put: Callable[[Any], Any], value: Any) -> None:
-    if value is not None:  # Keras was not loaded then
+    if value is not None:  # Keras was not imported when the value was stored
         put(value)
 
 
 def _gradients(accelerate: Any) -> dict[str, Any]:
-    """Return what accelerate keeps for all its objects, such as the steps of an accumulation."""
+    """Return the state that all of accelerate's objects share, such as accumulation steps."""
     return dict(vars(accelerate.GradientState())) if hasattr(accelerate, "GradientState") else {}
 
 
 def _set_gradients(accelerate: Any, values: dict[str, Any] | None) -> None:
     if hasattr(accelerate, "GradientState"):
-        shared = vars(accelerate.GradientState())  # one dict, which all its objects have
+        shared = vars(accelerate.GradientState())  # one dict, shared by all its objects
         shared.clear()
         shared.update(values or {})

@@ -1,9 +1,9 @@
-"""The actors of a race, and the call that each is making.
+"""The Ray actors of a race, and the call that each actor is making.
 
-All learners keep their own process, also if there are more of them than slots (`ray_slots.py`): an
-actor requests a small share of its slot, and the runner ensures that no machine makes more pulls
-at the same time than it has slots. So a learner that waits stays in memory, and one whose machine
-is lost finds room elsewhere.
+Each learner keeps its own process, even if there are more learners than slots (`ray_slots.py`): an
+actor requests a small share of its slot, and the runner ensures that a machine never makes more
+pulls at the same time than it has slots. So a waiting learner stays in memory, and a learner whose
+machine is lost can move to another one.
 """
 
 from collections.abc import Collection, Iterator
@@ -18,34 +18,34 @@ from latebloomer.racing.runners.runner import Order, Runner, RunnerContext
 from latebloomer.racing.runners.time_limits import OUT_OF_TIME, took_longer
 from latebloomer.session.events import INTERRUPTED
 
-GRACE = 2.0  # seconds that a call may take in addition to training
-LATE = 10.0  # seconds after which a learner that is not built yet may be on a lost machine
+GRACE = 2.0  # seconds that a call may take in addition to the timeout
+LATE = 10.0  # after this many seconds, a learner that is not built yet may be on a lost machine
 
 
 @dataclass(eq=False)
 class Worker:
-    """A learner in a process somewhere, and its call that is under way, one at a time."""
+    """A learner in an actor, and its current call; it makes one call at a time."""
 
     arm: int
     actor: Any
     slot: "Slot"
-    done: int  # pulls that it has had, as far as the race knows, or is brought to
-    ready: bool = False  # its learner is built
-    since: float = field(default_factory=monotonic)  # when its process was asked for
+    done: int  # number of pulls that it has had, or to which it is being restored
+    ready: bool = False  # whether its learner is built
+    since: float = field(default_factory=monotonic)  # time when its process was requested
     call: Call | None = None  # under way
-    ref: Any = None  # what the call will return
+    ref: Any = None  # reference to the result of the call
     sent: float = 0.0
-    pulls: int = 0  # to be made by the call
-    ends_phase: bool = False  # whether a phase ends with the last of them
+    pulls: int = 0  # number of pulls in the call
+    ends_phase: bool = False  # whether a phase ends with the last of these pulls
 
     def send(self, call: Call, ref: Any, pulls: int = 0, ends_phase: bool = False) -> None:
-        """Note a call that was made."""
+        """Store a call that was made."""
         self.call, self.ref, self.sent = call, ref, monotonic()
         self.pulls, self.ends_phase = pulls, ends_phase
 
 
 class ActorPool:
-    """Starts processes, calls them, and ends them."""
+    """Start actors, call them, and end them."""
 
     def __init__(
         self, ray: Any, slots: "Slots", context: RunnerContext, packed: Any, runner: Runner
@@ -53,10 +53,10 @@ class ActorPool:
         self._ray, self._slots, self._context, self._packed = ray, slots, context, packed
         self._timeout, self._pickles = runner.timeout, runner.max_in_memory is not None
         self.workers: dict[int, Worker] = {}
-        self._avoid: dict[int, Slot] = {}  # where one that was lost had been
-        self._careful: dict[int, int] = {}  # arm: up to which pull it makes one per call
+        self._avoid: dict[int, Slot] = {}  # slots of lost processes, by arm
+        self._careful: dict[int, int] = {}  # by arm: up to this pull, it makes one pull per call
 
-    # --- what is under way ---
+    # --- calls under way ---
 
     @property
     def calling(self) -> list[Worker]:
@@ -68,15 +68,15 @@ class ActorPool:
         return arm in self.workers and not self.workers[arm].call
 
     def returned(self, timeout: float) -> list[Worker]:
-        """Return a worker whose call has ended; none after `timeout` seconds."""
+        """Return a list of one worker whose call has ended; empty after `timeout` seconds."""
         refs = {worker.ref: worker for worker in self.calling}
         ready, _ = self._ray.wait(list(refs), num_returns=1, timeout=timeout)
         return [refs[ref] for ref in ready]
 
-    # --- calling ---
+    # --- making calls ---
 
     def start(self, arm: int, done: int) -> None:
-        """Start a process for a learner that has had `done` pulls, where there is a machine."""
+        """Start a process for a learner with `done` pulls, if a machine is available."""
         slot = self._slots.assign(arm, self._avoid.pop(arm, None))
         if slot is not None:
             kind = self._ray.remote(max_restarts=0, max_task_retries=0)(LearnerHost)
@@ -85,12 +85,12 @@ class ActorPool:
             worker.send(Call.START, actor.hello.remote())
 
     def prepare(self, worker: Worker) -> Any:
-        """Let a learner be built and brought to its pulls; return what will be answered."""
+        """Call to build and restore a learner; return the reference to the answer."""
         at = self._context.states.restorable(worker.arm, worker.done, seen=False)
         return worker.actor.prepare.remote(at)
 
     def train(self, worker: Worker, order: Order) -> None:
-        """Let a learner make the pulls of an order, up to the next checkpoint."""
+        """Call a learner to make the pulls of an order, up to the next checkpoint."""
         count, every = order.pulls, self._context.schedule.every
         if worker.done < self._careful.get(worker.arm, 0):
             count = 1
@@ -100,17 +100,17 @@ class ActorPool:
         worker.send(Call.TRAIN, ref, count, order.ends_phase and count == order.pulls)
 
     def save(self, worker: Worker) -> Any:
-        """Let a learner save its state; return what will be answered."""
+        """Call a learner to save its state; return the reference to the answer."""
         return worker.actor.save.remote(self._context.states.storage, self._pickles)
 
-    # --- ending ---
+    # --- ending actors ---
 
     def end(self, arm: int) -> None:
-        """End a learner's process; what it was doing is not heard of any more."""
+        """End a learner's process; the result of its call is ignored."""
         worker = self.workers.pop(arm, None)
         if worker is not None:
             self._slots.vacate(arm)
-            with suppress(Exception):  # it may be dead already, or its machine
+            with suppress(Exception):  # the process or its machine may already be dead
                 self._ray.kill(worker.actor)
 
     def end_all(self) -> None:
@@ -119,30 +119,30 @@ class ActorPool:
             self.end(arm)
 
     def end_and_retry(self, worker: Worker) -> None:
-        """End a process. Its pulls are made again one by one, to know in which it goes wrong."""
+        """End a process; its pulls are repeated one by one, to find the pull that fails."""
         self.end(worker.arm)
         self._avoid[worker.arm] = worker.slot
         if worker.call is Call.TRAIN:
             self._careful[worker.arm] = worker.done + worker.pulls
 
     def overdue(self) -> Iterator[tuple[Worker, str, str]]:
-        """Return workers whose call takes too long, with the kind of failure and why."""
+        """Yield workers whose call takes too long, with the kind of failure and its reason."""
         out_of_time, timeout = self._context.seconds_left() < 0, self._timeout
         for worker in self.calling:
             if worker.call is None or worker.call is Call.START:
                 continue
             took = monotonic() - worker.sent
             again = worker.done if worker.call is Call.RESTORE else 0
-            own = 1 + again  # each repeated pull has one
+            own = 1 + again  # each repeated pull has its own timeout
             if timeout is not None and took > timeout * own + SLICE + GRACE:
                 yield worker, *took_longer(worker.call, timeout)
             elif out_of_time and took > self._context.grace:
                 yield worker, INTERRUPTED, OUT_OF_TIME
 
     def leave_lost_machines(self) -> None:
-        """End what is on machines that have left, unless it has a call that will say so.
+        """End workers on machines that have left the cluster, unless their call will fail.
 
-        An idle learner has none, and one that is to be built there would wait for ever.
+        An idle learner has no call, and a learner to be built there would wait forever.
         """
         for arm, worker in list(self.workers.items()):
             waits = worker.call in (Call.START, Call.RESTORE) and monotonic() - worker.sent > LATE
@@ -150,7 +150,7 @@ class ActorPool:
                 self.end(arm)
 
     def let_go(self, spare: Collection[Worker]) -> None:
-        """End processes that have nothing to do in this phase, once they are saved."""
+        """End processes that have nothing to do in this phase, after they are saved."""
         for worker in spare:
             saved = self._context.states.newest(worker.arm, worker.done)
             if not worker.ready or (saved is not None and saved.n == worker.done):

@@ -1,4 +1,4 @@
-"""Checks before the first pull that every machine of a cluster can train and save the learners."""
+"""Checks, before the first pull, that every machine of a cluster can train and save learners."""
 
 import uuid
 from pathlib import Path
@@ -14,7 +14,7 @@ SHARED = "give RayRunner(storage=...) a folder that all machines share, or s3://
 
 
 def check_nodes(cluster: Cluster, packed: Any, storage: Storage) -> None:
-    """Raise unless every node has the learners' modules, and all write to the same storage."""
+    """Raise an error unless every node has the learners' modules and writes to the same storage."""
     mark = f"mark-{uuid.uuid4().hex[:8]}"
     where = f"the storage of checkpoints, {storage},"
     try:
@@ -45,7 +45,7 @@ def check_nodes(cluster: Cluster, packed: Any, storage: Storage) -> None:
 
 
 def _check_node(packed: PackedLearners, storage: Storage, mark: str) -> tuple[str, str]:
-    """Return, on a node, what is wrong there with the learners, and with the storage."""
+    """Return text about what is wrong on this node with the learners, and with the storage."""
     import ray
 
     try:

@@ -1,4 +1,4 @@
-"""The runner that trains on Ray: it sends pulls to actors and reports what comes back."""
+"""The runner that trains on Ray: it sends pulls to actors and reports their results."""
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
@@ -29,11 +29,13 @@ from latebloomer.racing.runners.time_limits import took_longer
 from latebloomer.session import events
 from latebloomer.session.events import PullFailed, Saved, SaveFailed, ScoreReported
 
-TICK = 1.0  # seconds between two looks at what has not come back
-EVERY = 30.0  # seconds between two lines about who is waited for
-AHEAD = 2  # processes that may start at a time, per lane: each takes a second of a core
+TICK = 1.0  # seconds between two checks of calls without an answer
+EVERY = 30.0  # seconds between two lines about learners that the race waits for
+# Processes that may start at the same time, per pull that can be made in parallel: each needs a
+# second of a core.
+AHEAD = 2
 RESUME = "the journal is complete; resume(...) when it runs again, or with another runner="
-TRIES = 5  # at fetching the winner, should its process be lost again and again
+TRIES = 5  # attempts to fetch the winner if its process is lost repeatedly
 ONE_CORE: Mapping[str, float] = {"num_cpus": 1, "num_gpus": 0}
 
 
@@ -41,45 +43,48 @@ ONE_CORE: Mapping[str, float] = {"num_cpus": 1, "num_gpus": 0}
 class RayRunner(Runner):
     """Train every learner in its own Ray actor, on this machine or on a cluster.
 
-    Policies with phases train all remaining learners at the same time; policies that decide after
-    every pull keep `batch` learners busy.
+    With a policy with phases, all remaining learners are trained at the same time. With a policy
+    that decides after every pull, `batch` learners are trained at the same time.
 
     Parameters
     ----------
     address : str | None
-        Running Ray cluster: "auto", "ray://host:10001" or "host:6379"; it keeps running after the
-        race. Default: `RAY_ADDRESS`, or start Ray here and end it with the race.
+        Running Ray cluster: "auto", "ray://host:10001" or "host:6379"; it continues to run after
+        the race. Default: the environment variable `RAY_ADDRESS`; without it, Ray is started on
+        this machine and ended with the race.
     resources : Mapping[str, float] | None
-        What one pull takes: `num_cpus`, `num_gpus`, `memory`, or the cluster's own names. Default:
-        one CPU.
+        Resources of one pull: `num_cpus`, `num_gpus`, `memory`, or names of the cluster's own
+        resources. Default: one CPU.
     storage : str | os.PathLike[str] | None
         Checkpoint folder that all machines share, or a URL for pyarrow or fsspec. Default: next to
         the journal.
     timeout : float | None
-        Seconds that building, loading or saving a learner, or one pull, may take; then its process
-        is ended. Default: no limit.
+        Seconds that building, loading or saving a learner, or one pull, may take. After that, its
+        process is ended, and the call counts as failed. Default: no limit.
     retries : int
-        Number of times a failed pull is retried before the learner counts as failed.
+        Number of times a failed pull is retried before the learner counts as failed, at least 0.
+        Default: 1.
     checkpoint_every : int | None
-        Save each learner every this many pulls. Default: once 20 s of its training, and 20 times
-        the duration of its last save, are unsaved.
+        Number of pulls between two checkpoints of a learner. Default: a learner is saved when the
+        training not saved yet took at least 20 s and at least 20 times as long as its last save.
     max_in_memory : int | None
         Maximum number of actors; the other learners wait in checkpoints. Requires a policy with
         phases. Default: no limit.
     learner_resources : Mapping[str, Mapping[str, float]] | None
-        What a pull of a single learner takes, by name: `{"big": {"num_gpus": 1}}`. Default:
-        `resources`.
+        Resources of a pull of single learners, by name, such as `{"big": {"num_gpus": 1}}`.
+        Default: `resources` for all learners.
     batch : int | None
-        Number of learners that a policy without phases keeps busy. Default: as many as fit.
+        Number of learners that a policy without phases trains at the same time. Default: as many
+        as fit.
     cores : int | None
-        CPUs of a Ray that is started here. Default: all.
+        Number of CPUs for Ray if it is started on this machine. Default: all.
 
     Raises
     ------
     MissingExtra
         Ray is not installed.
     ClusterError
-        There is no such cluster, or it lacks what is requested.
+        The cluster does not exist, or it lacks the requested resources.
     """
 
     address: str | None = None
@@ -113,7 +118,7 @@ class RayRunner(Runner):
         if self.batch is not None:
             need_whole("batch", self.batch, 1, "that many learners are pulled at the same time")
         self._closing = ExitStack()
-        self._bare: set[int] = set()  # learners that were warned of
+        self._bare: set[int] = set()  # learners with a warning already
 
     def as_dict(self) -> dict[str, Any]:
         """Return the settings as plain values."""
@@ -133,9 +138,10 @@ class RayRunner(Runner):
     def start(self, context: RunnerContext) -> None:
         """Connect to the cluster and reserve what the race needs."""
         most, count = self.max_in_memory, len(context.entries)
-        self._most = most if most is not None and most < count else None  # actors at a time
+        # Maximum number of actors.
+        self._most = most if most is not None and most < count else None
         self.held, self._context = False, context
-        self._pace = [0.0] * count  # seconds of the newest pull
+        self._pace = [0.0] * count  # seconds of the latest pull, by arm
         self._heard = self._said = self._looked = monotonic()
         wanted = self._wanted([entry.name for entry in context.entries])
         self._closing.callback(self._cluster.close)
@@ -146,7 +152,7 @@ class RayRunner(Runner):
         self._ray = self._cluster.open().ray
         self._packed = pack(context.entries)
         self._cluster.need_same_version()
-        sent = self._ray.put(self._packed)  # once for each machine
+        sent = self._ray.put(self._packed)  # sent once to each machine
         if self._storage is not None:
             context.states.move_to(self._storage)
         ray_node_checks.check_nodes(self._cluster, sent, context.states.storage)
@@ -158,7 +164,7 @@ class RayRunner(Runner):
         self.parallel_pulls = self._slots.parallel_pulls
 
     def _wanted(self, names: list[str]) -> list[dict[str, float]]:
-        """Return what a pull of each learner takes."""
+        """Return the resources of a pull of each learner."""
         unknown, known = ", ".join({*self._single} - {*names}), ", ".join(names)
         if unknown:
             raise SettingError(f"learner_resources names {unknown}, but the learners are {known}")
@@ -175,11 +181,11 @@ class RayRunner(Runner):
     def hold(self) -> None:
         super().hold()
         for worker in self._pool.calling:
-            if worker.call in (Call.START, Call.RESTORE):  # nothing that would be lost
+            if worker.call in (Call.START, Call.RESTORE):  # ending these calls loses nothing
                 self._pool.end(worker.arm)
 
     def _send(self, orders: Orders) -> None:
-        """Give work to the learners that have none, the longest first."""
+        """Send pulls to idle learners, the longest pulls first."""
         pool, slots = self._pool, self._slots
         slots.look(now=False)
         pool.leave_lost_machines()
@@ -199,7 +205,7 @@ class RayRunner(Runner):
                     worker.send(Call.RESTORE, pool.prepare(worker))
 
     def _start_processes(self, orders: Orders) -> None:
-        """Start processes for learners that have none, and end others where there is no room."""
+        """Start processes for learners without one; end other processes if there is no room."""
         pool = self._pool
         spare = [
             worker
@@ -219,11 +225,11 @@ class RayRunner(Runner):
             pool.start(arm, orders[arm].done)
 
     def _expected(self, arm: int) -> float:
-        """Return the expected seconds of the next pull: by its latest, or by the others'."""
+        """Return the expected seconds of the next pull, from its latest pull or the others'."""
         known = [pace for pace in self._pace if pace]
         return self._pace[arm] or (sum(known) / len(known) if known else 1.0)
 
-    # --- what comes back ---
+    # --- answers ---
 
     def _hear(self, orders: Orders) -> Iterator[Report]:
         if not self.busy:
@@ -239,7 +245,7 @@ class RayRunner(Runner):
             yield events.Waiting(self._stragglers(len(orders)))
 
     def _wait_for_room(self) -> events.Waiting:
-        """Wait for a machine that has room for a learner, but not for ever."""
+        """Wait for a machine with room for a learner; raise an error after a time."""
         self._slots.wait(TICK)
         if monotonic() - self._heard > ray_slots.PATIENCE:
             problem = (
@@ -252,7 +258,8 @@ class RayRunner(Runner):
         arm, call = worker.arm, worker.call
         try:
             answer = self._ray.get(worker.ref)
-        except self._ray.exceptions.RayError as error:  # killed, out of memory, or its machine
+        # Killed, out of memory, or its machine was lost.
+        except self._ray.exceptions.RayError as error:
             self._pool.end_and_retry(worker)
             self._slots.look()
             what = f"its process was lost ({type(error).__name__})"
@@ -265,7 +272,7 @@ class RayRunner(Runner):
         elif call is Call.SAVE:
             if self._most is not None and isinstance(answer, SaveFailed):
                 raise cannot_let_go(self._context.entries[arm], answer.reason)
-            if answer is None:  # it cannot be saved: not asked again before it trained as long
+            if answer is None:  # it cannot be saved: wait as long as after a save
                 self._context.schedule.note_saved(arm, 0.0)
             else:
                 yield answer
@@ -292,23 +299,25 @@ class RayRunner(Runner):
             if batch.only_scores and arm not in self._bare:
                 self._bare.add(arm)
                 yield events.WarningNoted(arm, BARE)
-            if self._pool.workers.get(arm) is not worker:  # it is out, or was not wanted
+            # It left the race, or its pull is not needed.
+            if self._pool.workers.get(arm) is not worker:
                 return
         complete = worker.ends_phase and len(batch.reports) == worker.pulls
         if schedule.is_due(arm, worker.done) or (complete and schedule.is_worth_it(arm)):
             worker.send(Call.SAVE, self._pool.save(worker))
 
-    # --- what does not come back ---
+    # --- calls without an answer ---
 
     def _overdue(self) -> Iterator[Report]:
         for worker, kind, why in list(self._pool.overdue()):
             self._pool.end_and_retry(worker)
-            if worker.pulls <= 1 or kind == events.INTERRUPTED:  # else which pull is not known
+            # With several pulls, it is not known which one failed.
+            if worker.pulls <= 1 or kind == events.INTERRUPTED:
                 took = monotonic() - worker.sent
                 yield PullFailed(worker.arm, worker.done + 1, kind, why, seconds=took)
 
     def _stragglers(self, wanted: int) -> tuple[int, ...]:
-        """Return the arms that the others wait for, if that has taken a while."""
+        """Return the arms that the others have been waiting for, after some time."""
         now, calling = monotonic(), self._pool.calling
         idle = len(calling) < min(self.parallel_pulls, max(wanted, 2))
         late = all(now - worker.sent > ray_actors.LATE for worker in calling)
@@ -317,7 +326,7 @@ class RayRunner(Runner):
         self._said = now
         return tuple(sorted(worker.arm for worker in calling))
 
-    # --- what the driver asks for ---
+    # --- requests of the driver ---
 
     def discard(self, arm: int) -> None:
         self._pool.end(arm)
@@ -329,14 +338,16 @@ class RayRunner(Runner):
         live = [worker for worker in workers if worker.ready and worker.done == pulls[worker.arm]]
         with explained(RESUME):
             for worker, ref in [(worker, self._pool.save(worker)) for worker in live]:
-                with suppress(self._ray.exceptions.RayError):  # lost: nothing is left to save
+                # Its process is lost: there is nothing to save.
+                with suppress(self._ray.exceptions.RayError):
                     saved = self._get(ref, worker)
                     if saved is not None:
                         yield saved
 
     def score_rows(self, arms: Iterable[int]) -> Iterator[Report]:
         for worker in [self._pool.workers[arm] for arm in arms if arm in self._pool.workers]:
-            with suppress(self._ray.exceptions.RayError):  # lost: then there are none
+            # Its process is lost: there are no row scores.
+            with suppress(self._ray.exceptions.RayError):
                 if worker.call is Call.SAVE:
                     self._get(worker.ref, worker)
                     yield from self._answered(worker)
@@ -361,20 +372,20 @@ class RayRunner(Runner):
     def _fetched(self, arm: int, pulls: int) -> HandedOver:
         reports: list[Report] = []
         worker = self._pool.workers.get(arm)
-        if worker is not None and worker.call:  # such as a save after the last pull
+        if worker is not None and worker.call:  # a save after the last pull, for example
             self._get(worker.ref, worker)
             reports += self._answered(worker)
         if not (self._pool.idle(arm) and worker and worker.ready and worker.done == pulls):
             worker, notes = self._restored(arm, pulls)
             reports += [events.WarningNoted(arm, text) for text in notes]
         fetched = self._get(worker.actor.fetch.remote(), worker)
-        entry = unpack(self._packed)[arm]  # a copy: an object that was given stays as it is
+        entry = unpack(self._packed)[arm]  # a copy, so that the user's object is unchanged
         saving = lambda: self._get(self._pool.save(worker), worker)  # noqa: E731
         return hand_over(self._context.states, entry, arm, pulls, fetched, saving, reports)
 
     def _restored(self, arm: int, pulls: int) -> tuple[Worker, list[str]]:
-        """Return the learner in a new process after `pulls` pulls, and what to note."""
-        self._pool.end_all()  # nothing else is needed any more
+        """Return the learner in a new process after `pulls` pulls, and warnings."""
+        self._pool.end_all()  # no other process is needed any more
         self._slots.need_one(self._slots.kinds[arm])
         self._pool.start(arm, pulls)
         worker = self._pool.workers[arm]
@@ -385,7 +396,7 @@ class RayRunner(Runner):
         return worker, answer.notes
 
     def _get(self, ref: Any, worker: Worker) -> Any:
-        """Wait for an answer, as long as its machine is there."""
+        """Wait for an answer, as long as its machine is in the cluster."""
         while not self._ray.wait([ref], timeout=TICK)[0]:
             self._slots.look()
             if worker.slot.node is None:
@@ -393,6 +404,6 @@ class RayRunner(Runner):
         return self._ray.get(ref)
 
     def stop(self) -> None:
-        """End all processes and give the reservations back, as far as the cluster is there."""
+        """End all processes and release the reservations, if the cluster still exists."""
         with suppress(Exception):
             self._closing.close()

@@ -1,7 +1,8 @@
-"""Where the learners of a race find room on a Ray cluster.
+"""Slots: the places of a race's learners on a Ray cluster.
 
-A *slot* is a reservation (Ray's placement group) of what one pull needs. There are as many as fit
-the cluster, at most one per learner. Learners that need the same resources share a *kind* of slot.
+A *slot* is a reservation (a placement group of Ray) of the resources for one pull. There are as
+many slots as fit the cluster, and at most one per learner. Learners that need the same resources
+share a *kind* of slot.
 """
 
 from collections import Counter
@@ -15,14 +16,14 @@ from latebloomer.cluster import Cluster
 from latebloomer.errors import ClusterError, need_in, require
 
 KNOWN = {"num_cpus": "CPU", "num_gpus": "GPU", "memory": "memory"}
-FINEST = 1e-4  # of a resource: Ray counts no smaller shares
-PROMPT = 5.0  # seconds in which free resources are reserved
+FINEST = 1e-4  # smallest share of a resource in Ray
+PROMPT = 5.0  # seconds to wait for resources that are free
 AGAIN = 5.0  # seconds between two checks of slots that have no machine
-PATIENCE = 120.0  # seconds to wait for resources that others use
+PATIENCE = 120.0  # seconds to wait for resources that other programs use
 
 
 def needed(resources: Any, name: str = "resources") -> dict[str, float]:
-    """Return what one pull needs, by Ray's names.
+    """Return the resources of one pull, by Ray's names.
 
     >>> needed({"num_cpus": 2, "num_gpus": 0, "tpu": 1})
     {'CPU': 2, 'tpu': 1}
@@ -44,18 +45,18 @@ def needed(resources: Any, name: str = "resources") -> dict[str, float]:
 
 
 class Kind(NamedTuple):
-    """What each of several learners needs for a pull."""
+    """A kind of slot: the resources for a pull, and the number of learners that need them."""
 
     wanted: tuple[tuple[str, float], ...]
     learners: int
 
     @property
     def gpus(self) -> float:
-        """GPUs per pull. One belongs to its slot; more than one cannot be shared in turns."""
+        """Number of GPUs per pull. Each GPU belongs to one slot."""
         return dict(self.wanted).get("GPU", 0)
 
     def share(self, name: str, amount: float) -> float:
-        """Return what an actor requests of its slot, so that all learners fit into one."""
+        """Return the share of its slot that an actor requests; all learners fit into one slot."""
         if name == "GPU" and amount > 1:
             return amount
         return max(FINEST, int(amount / self.learners / FINEST) * FINEST)
@@ -66,7 +67,7 @@ class Kind(NamedTuple):
 
 @dataclass(eq=False)
 class Slot:
-    """A reservation; `node` is None while it has no machine."""
+    """A reservation; `node` is None while the slot has no machine."""
 
     group: Any
     number: int
@@ -76,12 +77,12 @@ class Slot:
 
     @property
     def key(self) -> Any:
-        """The unit that shares its pulls: a machine, or a slot that has its own GPU."""
+        """The unit in which slots are shared: a machine, or a slot with its own GPU."""
         return self.number if self.kind.gpus else (self.kind, self.node)
 
 
 class Slots:
-    """The slots of one race; `wanted` is what each arm needs."""
+    """The slots of one race; `wanted` has the resources of each arm."""
 
     def __init__(self, cluster: Cluster, wanted: Sequence[Mapping[str, float]]) -> None:
         self._cluster = cluster
@@ -91,7 +92,7 @@ class Slots:
         self._looked = 0.0
 
     def open(self) -> None:
-        """Reserve what fits, and wait until there is a slot of each kind."""
+        """Reserve as many slots as fit, and wait until there is a slot of each kind."""
         from ray.util.placement_group import placement_group
 
         counts = self._counts()
@@ -111,7 +112,7 @@ class Slots:
             self.need_one(kind)
 
     def _counts(self) -> dict[Kind, int]:
-        """Return how many slots of each kind fit together, in turns one of each."""
+        """Return how many slots of each kind fit together; one of each is added in turn."""
         counts = dict.fromkeys(self.kinds, 0)
         free = [dict(node["Resources"]) for node in self._cluster.nodes()]
         while grown := [k for k in counts if counts[k] < k.learners and _take(free, k)]:
@@ -119,7 +120,7 @@ class Slots:
                 counts[kind] += 1
         for kind, count in counts.items():
             if not count:
-                self._cluster.room(dict(kind.wanted))  # raises an error if it fits nowhere
+                self._cluster.room(dict(kind.wanted))  # raises an error if it fits on no node
                 raise ClusterError(
                     f"The Ray cluster has no room for a learner that needs {kind} next to the "
                     "others: request less with resources= or learner_resources=."
@@ -127,7 +128,7 @@ class Slots:
         return counts
 
     def need_one(self, kind: Kind) -> None:
-        """Wait for a slot that has a machine; raise an error if there is none in time."""
+        """Wait for a slot with a machine; raise an error if there is none in time."""
         until = monotonic() + PATIENCE
         self.look()
         while not self._there(kind):
@@ -139,16 +140,16 @@ class Slots:
             self.wait(1.0)
 
     def wait(self, seconds: float) -> None:
-        """Wait for a slot that has no machine to get one."""
+        """Wait until a slot without a machine gets one, at most `seconds`."""
         without = [slot for slot in self.slots if slot.node is None]
         if without:
             without[0].group.wait(timeout_seconds=seconds)
-        else:  # each has one, but no room: that ends with another learner's pulls
+        else:  # all slots have a machine but no room: wait for the pulls of another learner
             sleep(min(seconds, 0.1))
         self.look()
 
     def look(self, now: bool = True) -> None:
-        """Check which slots have a machine; unless `now`, only now and then, if some have none."""
+        """Check which slots have a machine; unless `now`, only from time to time."""
         from ray.util.placement_group import placement_group_table
 
         if not now and (
@@ -162,7 +163,7 @@ class Slots:
             node = state.get("bundles_to_node_id", {}).get(0)
             slot.node = node if state.get("state") == "CREATED" and node in alive else None
 
-    # --- which arm lives where, and which may train ---
+    # --- the slots of arms ---
 
     @property
     def parallel_pulls(self) -> int:
@@ -185,7 +186,7 @@ class Slots:
         return slot
 
     def is_full(self, arm: int) -> bool:
-        """Return whether an arm finds no slot, though there are machines."""
+        """Return whether an arm has no slot although there are machines."""
         kind = self.kinds[arm]
         return bool(self._there(kind)) and not self._open(kind)
 
@@ -195,19 +196,19 @@ class Slots:
             slot.arms.discard(arm)
 
     def free(self, busy: Iterable[Slot]) -> Counter[Any]:
-        """Return how many more pulls each machine, or slot, may make at the same time."""
+        """Return how many more pulls each machine or slot may make now."""
         room = Counter(slot.key for slot in self.slots if slot.node is not None)
         room.subtract(slot.key for slot in busy)
         return room
 
     def options(self, slot: Slot) -> dict[str, Any]:
-        """Return how an actor requests its share of a slot."""
+        """Return the Ray options with which an actor requests its share of a slot."""
         from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
         kind = slot.kind
         share = {name: kind.share(name, amount) for name, amount in kind.wanted}
         threads = int(dict(kind.wanted).get("CPU", 1))
-        # Ray would allow one thread to a process with a share of a core.
+        # By default, Ray limits a process with a share of a core to one thread.
         own = {"env_vars": {"OMP_NUM_THREADS": str(threads)}} if threads > 1 else None
         return {
             "num_cpus": share.pop("CPU", 0),
@@ -219,17 +220,18 @@ class Slots:
         }
 
     def close(self) -> None:
-        """Give the reservations back."""
+        """Release the reservations."""
         from ray.util.placement_group import remove_placement_group
 
         for slot in self.slots:
-            with suppress(Exception):  # one that cannot be given back keeps no other
+            # An error for one slot must not prevent the release of others.
+            with suppress(Exception):
                 remove_placement_group(slot.group)
         self.slots = []
 
 
 def _take(free: list[dict[str, float]], kind: Kind) -> bool:
-    """Take one slot's resources from the first node that has them; return whether one has."""
+    """Take the resources of a slot from the first node that has them; return whether one has."""
     for node in free:
         if all(node.get(name, 0) >= amount - 1e-9 for name, amount in kind.wanted):
             for name, amount in kind.wanted:

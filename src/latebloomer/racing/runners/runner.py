@@ -1,10 +1,10 @@
 """The contract between a race and the runner that makes its pulls.
 
-A runner trains learners and reports events; the driver alone decides and writes. Again and again
-the driver gives the runner its orders: which learners may make how many pulls now. The runner
-makes some progress in its own way (one pull here, a whole phase at the same time on a cluster) and
-yields events as they happen. It knows learners and nothing of sessions: a pull that is not ordered
-again the next time is not needed any more.
+A runner trains learners and reports events; only the driver decides and writes. The driver
+repeatedly gives the runner its orders: which learners may make how many pulls now. The runner
+makes some of these pulls in its own way (one pull in this process, or a whole phase at the same
+time on a cluster) and yields events as they happen. A runner knows learners but no sessions: a
+pull that is missing in the next orders is no longer needed.
 """
 
 from abc import ABC, abstractmethod
@@ -35,28 +35,29 @@ WITHOUT = "or omit max_in_memory to keep all learners in memory"
 class Order(NamedTuple):
     """Pulls that a learner may make now."""
 
-    done: int  # pulls that the learner has had
+    done: int  # number of pulls that the learner has had
     pulls: int  # maximum number of further pulls
-    ends_phase: bool = False  # whether a phase ends with the last of them: a good time to save
+    # Whether a phase ends with the last of these pulls: a good time to save.
+    ends_phase: bool = False
 
 
 Orders: TypeAlias = Mapping[int, Order]  # by arm
 
 
 class RunnerContext(NamedTuple):
-    """What a runner receives at the start of a race."""
+    """The data that a runner receives at the start of a race."""
 
     entries: Sequence[Entry]
     states: SavedStates
-    recorded: Callable[[int], list[float]]  # an arm's counted scores so far
+    recorded: Callable[[int], list[float]]  # returns the counted scores of an arm so far
     schedule: CheckpointSchedule
-    seconds_left: Callable[[], float] = lambda: inf  # until running calls are interrupted
-    grace: float = inf  # seconds that a call has at least before it is interrupted
-    shown: bool = True  # whether a display waits for `PullStarted`
+    seconds_left: Callable[[], float] = lambda: inf  # seconds until running calls are interrupted
+    grace: float = inf  # minimum seconds of a call before it is interrupted
+    shown: bool = True  # whether a display needs `PullStarted`
 
 
 class HandedOver(NamedTuple):
-    """A trained learner, None if it is not available, and what the race should record."""
+    """A trained learner (None if it is not available), and reports for the race to record."""
 
     learner: Any
     events: list[Report]
@@ -64,7 +65,7 @@ class HandedOver(NamedTuple):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class Runner(ABC):
-    """Trains the learners of one race; how it does that is set here.
+    """Base class of runners, which train the learners of one race.
 
     Parameters
     ----------
@@ -72,10 +73,11 @@ class Runner(ABC):
         Seconds that building, loading or saving a learner, or one pull, may take. A call that
         takes longer counts as failed. Default: no limit.
     retries : int
-        Number of times a failed pull is retried before the learner counts as failed.
+        Number of times a failed pull is retried before the learner counts as failed, at least 0.
+        Default: 1.
     checkpoint_every : int | None
-        Save each learner every this many pulls. Default: once 20 s of its training, and 20 times
-        the duration of its last save, are unsaved.
+        Number of pulls between two checkpoints of a learner. Default: a learner is saved when the
+        training not saved yet took at least 20 s and at least 20 times as long as its last save.
     max_in_memory : int | None
         Maximum number of learners in memory; the others wait in checkpoints. Requires a policy
         with phases. Default: no limit.
@@ -86,13 +88,14 @@ class Runner(ABC):
     checkpoint_every: int | None = None
     max_in_memory: int | None = None
 
-    name: ClassVar[str] = ""  # by which `runner=` finds it; empty for runners of others
+    # Its name in `runner=`; empty for runners that are not part of this library.
+    name: ClassVar[str] = ""
     can_lose_learners: ClassVar[bool] = (
         False  # whether learners may be lost while the race continues
     )
-    in_phases = False  # whether its orders are a whole phase, or one pull
+    in_phases = False  # True: orders have a whole phase; False: one pull
     interrupts = False  # whether a call that takes too long can be ended
-    parallel_pulls = 1  # pulls that can be made at the same time
+    parallel_pulls = 1  # number of pulls that can be made at the same time
     held = False
 
     def __post_init__(self) -> None:
@@ -116,7 +119,7 @@ class Runner(ABC):
 
     @property
     def batch_size(self) -> int:
-        """Number of learners pulled at the same time for a policy that decides every pull."""
+        """Number of learners pulled at the same time if the policy decides after every pull."""
         return self.parallel_pulls
 
     @property
@@ -126,21 +129,21 @@ class Runner(ABC):
 
     @abstractmethod
     def start(self, context: RunnerContext) -> None:
-        """Take the learners of a race; raise an error if something cannot work."""
+        """Receive the learners of a race; raise an error if something cannot work."""
 
     def aside(self) -> AbstractContextManager[None]:
-        """Return a context in which the program's own state is in force, as in its callbacks.
+        """Return a context with the program's own state in force, for its callbacks.
 
-        Only a runner that trains learners in the process of the race must do something for it.
+        Only a runner that trains learners in the process of the race must override it.
         """
         return nullcontext()
 
     @abstractmethod
     def work(self, orders: Orders) -> Iterator[Report]:
-        """Make some of the pulls that are ordered and report each.
+        """Make some of the ordered pulls and report each of them.
 
-        When the next report is requested the race has processed the one before, and may have
-        given the arm up (`discard`, `release`).
+        When the next report is requested, the race has processed the previous one, and it may have
+        discarded or released the arm.
         """
 
     def hold(self) -> None:
@@ -149,18 +152,18 @@ class Runner(ABC):
 
     @abstractmethod
     def discard(self, arm: int) -> None:
-        """Give up the live state of an arm; its next pull starts from the latest checkpoint."""
+        """Discard the live state of an arm; its next pull starts from its latest checkpoint."""
 
     @abstractmethod
     def release(self, arm: int) -> None:
-        """Free what an arm needs that has left the race."""
+        """Free the resources of an arm that has left the race."""
 
     @abstractmethod
     def save(self, pulls: Mapping[int, int]) -> Iterator[Saved | SaveFailed]:
-        """Save live arms that can be saved, by the pulls that they have had."""
+        """Save live arms that can be saved; `pulls` has the number of pulls of each."""
 
     def score_rows(self, arms: Iterable[int]) -> Iterator[Report]:
-        """Report the row scores of live arms that give some. A runner need not do that."""
+        """Report the row scores of live arms that have row scores. This is optional."""
         return iter(())
 
     @abstractmethod
@@ -174,14 +177,14 @@ class Runner(ABC):
         """
 
     def stop(self) -> None:  # noqa: B027
-        """Free everything."""
+        """Release all learners, processes and other resources."""
 
 
 def _plain(value: Any) -> Any:
-    """Return a setting as a journal returns it; as text if no journal can keep it."""
+    """Return a setting as read from a journal; as text if a journal cannot store it."""
     try:
         return decoded(encoded(value))
-    except NotPlain:  # of a runner that others wrote, which is passed again
+    except NotPlain:  # a user's own runner, which must be passed again on resume
         return plain_or_text(value)
 
 

@@ -1,4 +1,4 @@
-"""The runner that a call or a journal names, and whether it may keep few learners in memory."""
+"""The runner for a name in a call or a journal, and the check of its memory limit."""
 
 from collections.abc import Mapping, Sequence
 from inspect import isgeneratorfunction
@@ -16,7 +16,7 @@ from latebloomer.session.session import Session
 
 
 def make_runner(runner: str | Runner) -> Runner:
-    """Return the runner that a short form means; a runner itself is returned unchanged."""
+    """Return the runner for a name such as "ray"; return a runner unchanged."""
     if isinstance(runner, Runner):
         return runner
     if runner in ("local", "ray"):
@@ -28,7 +28,7 @@ def make_runner(runner: str | Runner) -> Runner:
 
 
 def recorded_runner(settings: Mapping[str, Any]) -> Runner:
-    """Return a runner with the settings that `Runner.as_dict` gave."""
+    """Return a runner with settings that `Runner.as_dict` returned."""
     from latebloomer.racing.runners.local import LocalRunner
     from latebloomer.racing.runners.ray_runner import RayRunner
 
@@ -41,13 +41,13 @@ def recorded_runner(settings: Mapping[str, Any]) -> Runner:
 
 
 def runner_of(settings: Mapping[str, Any], journal: Path) -> Runner:
-    """Return the runner that a journal names, unless it leads elsewhere than to that journal.
+    """Return the runner that a journal names, unless it uses other places than the journal.
 
     Raises
     ------
     SettingError
-        Learners would be unpickled from another place, or sent to a cluster: a journal may come
-        from anywhere, so the caller must name such places.
+        The runner would unpickle learners from another place or send them to a cluster. A journal
+        may come from anywhere, so the caller must name such places.
     """
     again = runner_to_name(settings, journal)
     if again:
@@ -60,7 +60,7 @@ def runner_of(settings: Mapping[str, Any], journal: Path) -> Runner:
 
 
 def runner_to_name(settings: Mapping[str, Any], journal: Path | None) -> str:
-    """Return the recorded runner as it is typed if a resume must name it again, else nothing.
+    """Return Python text for the recorded runner if a resume must name it again, else "".
 
     >>> runner_to_name({"name": "ray", "storage": "s3://bucket/races"}, Path("race.db"))
     "RayRunner(storage='s3://bucket/races')"
@@ -79,10 +79,10 @@ def runner_to_name(settings: Mapping[str, Any], journal: Path | None) -> str:
 def check_memory_limit(
     most: int | None, entries: Sequence[Entry], session: Session, settings: Settings
 ) -> None:
-    """Raise an error if these learners cannot be raced with at most `most` of them in memory.
+    """Raise an error if a race with at most `most` of these learners in memory is impossible.
 
-    A policy with phases fixes how many pulls each learner makes before the next decision, so they
-    can be made learner by learner. The others wait in their checkpoints.
+    With a policy with phases, the number of pulls of each learner before the next decision is
+    known, so pulls can be made learner by learner. The other learners wait in their checkpoints.
     """
     if most is None or most >= len(entries):
         return

@@ -1,7 +1,7 @@
-"""Whose turn it is: learners that share a process are called one at a time.
+"""Turns: learners that share a process are called one at a time.
 
-They share random numbers, modes of libraries and the standard streams (`process_state.py`), also
-if they are in races that run in several threads.
+They share random numbers, modes of libraries and the standard streams (`process_state.py`), even
+if their races run in several threads.
 """
 
 import os
@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 
-PATIENCE = 60.0  # seconds after which a race that waits says so
+PATIENCE = 60.0  # seconds after which a waiting race prints that it waits
 WAITING = (
     "a race waits for a learner of another race in this process: they share random numbers and "
     'other state, so they are called one at a time. runner="isolated" trains them at the same '
@@ -23,16 +23,17 @@ Answer = TypeVar("Answer")
 
 
 class Turns:
-    """A lock that belongs to a thread, and that a thread may lend to another one."""
+    """A lock that belongs to a thread and that this thread may lend to another thread."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self.holder: int | None = None  # the thread that may call learners
+        self.holder: int | None = None  # ID of the thread that may call learners
         self.lent = False  # whether another thread waits for the holder
-        self.calls: list[object] = []  # races whose learners are called now, one inside the other
+        # Races whose learners are being called, one inside the other.
+        self.calls: list[object] = []
 
     def take(self) -> bool:
-        """Wait for the turn; return False if this thread has it already."""
+        """Wait for the turn; return False if this thread already has it."""
         me = threading.get_ident()
         if self.holder == me:
             return False
@@ -43,7 +44,7 @@ class Turns:
         return True
 
     def give(self) -> None:
-        """Let others take the turn."""
+        """Give the turn to other threads."""
         if self.holder == threading.get_ident():
             self.holder = None
             self.calls.clear()
@@ -59,7 +60,7 @@ class Turns:
                 self.give()
 
     def end_call(self, taken: bool) -> None:
-        """Note the end of the innermost call, unless it was abandoned; `taken` for it or not."""
+        """Record the end of the innermost call, unless it was abandoned; give the turn if `taken`."""
         if self.holder == threading.get_ident():
             self.calls.pop()
             if taken:
@@ -67,21 +68,21 @@ class Turns:
 
     @contextmanager
     def lent_to(self, thread: int | None) -> Iterator[None]:
-        """Return a context in which another thread has the turn that this one waits for here."""
+        """Return a context in which another thread has this thread's turn, while this one waits."""
         taken, lent, calls = self.take(), self.lent, len(self.calls)
         self.holder, self.lent = thread, True
         try:
             yield
-        finally:  # its call has returned, or is abandoned
+        finally:  # the call has returned or was abandoned
             self.holder, self.lent = threading.get_ident(), lent
             del self.calls[calls:]
             if taken:
                 self.give()
 
     def after_fork(self) -> None:
-        """Start over in a child process, unless the thread that was copied has the turn."""
+        """Start with a new lock in a child process, unless the copied thread has the turn."""
         if self.holder != threading.get_ident():
-            self.__init__()  # type: ignore[misc]  # the thread that held the lock is not here
+            self.__init__()  # type: ignore[misc]  # the thread that held the lock was not copied
 
 
 TURNS = Turns()

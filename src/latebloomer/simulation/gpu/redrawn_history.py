@@ -1,7 +1,7 @@
-"""Rewards of the past as a GPU draws them again: from the counters of its random numbers.
+"""Past rewards, which a GPU draws again from the counters of its random numbers.
 
-`core/redrawn_past.py` has the kernels that keep little of a past and ask for its rewards; those
-here answer. `Ledger.Q` tells how to draw a reward again.
+`core/redrawn_past.py` has the kernels that store little of the past and request its rewards. The
+kernels here return these rewards; `Ledger.Q` has the data to draw a reward again.
 """
 
 from typing import Any, NamedTuple
@@ -28,11 +28,11 @@ from latebloomer.problems.noise import (
 from latebloomer.simulation.gpu.words_of_32_bits import philox_block_in_32_bits, three_normals
 from latebloomer.simulation.one_run import draw_of, pull, pull_own, same_arm
 
-MIDDLE, OUTER = range(2)  # places in `GpuRewardSource.past`
+MIDDLE, OUTER = range(2)  # indices in `GpuRewardSource.past`
 
 
 class PastRewards(NamedTuple):
-    """How to draw any reward of the run again: `Ledger.Q`."""
+    """The data to draw any reward of the run again, stored as `Ledger.Q`."""
 
     source: Any  # a `GpuRewardSource`
     seed: int
@@ -40,7 +40,7 @@ class PastRewards(NamedTuple):
 
 
 class GpuRewardSource(NamedTuple):
-    """A `RewardSource` that draws rewards one by one, with the ziggurat's table in near memory."""
+    """A `RewardSource` that draws rewards one by one, with its table in shared memory."""
 
     means: Floats
     kind: int
@@ -48,14 +48,14 @@ class GpuRewardSource(NamedTuple):
     shape: float
     ziggurat: Floats
     window: float = 0.0
-    past: Any = ()  # two cells: what a pull drew along with its reward, see `pull_with_past`
+    past: Any = ()  # two cells for the past rewards of `pull_with_past`
     order: Any = ()  # as in `RewardSource`
     numbers: Any = ()  # as in `OwnRewardSource`
 
 
 @kernel
 def pull_once(source: GpuRewardSource, seed: int, run: int, i: int, n: int) -> float:
-    """Return the reward of arm `i`'s pull number `n`, counted from 0, drawn alone."""
+    """Draw and return the reward of arm `i`'s pull number `n`, counted from 0."""
     if source.kind == GAUSSIAN:
         value = normal_by(source.ziggurat, seed, run, i, n)
     else:
@@ -63,18 +63,18 @@ def pull_once(source: GpuRewardSource, seed: int, run: int, i: int, n: int) -> f
     return reward(source.kind, source.scales[i], source.means[i][n], value)
 
 
-# What every policy's kernels are bound to on a GPU.
+# Kernels to which the kernels of every policy are bound on a GPU.
 DRAWN: dict[Any, Any] = {pull: pull_once, philox_block: philox_block_in_32_bits}
 
 
 def draw_on_gpu(noise: Noise) -> Bound:
-    """Return the kernels that draw the rewards of a noise, in the place of `pull_once`."""
+    """Return the kernels that draw the rewards of a noise in place of `pull_once`."""
     own = draw_of(noise)
     return (*own, (pull_once, pull_own)) if own else ()
 
 
 def gpu_source_of(noise: Noise, means: Floats) -> GpuRewardSource:
-    """Return where the rewards come from."""
+    """Return the source of the rewards."""
     arms = len(means)
     numbers = noise.numbers(arms)
     known = numbers if isinstance(noise, KnownNoise) else KindNumbers(OWN, np.zeros(arms), 0.0)
@@ -84,12 +84,12 @@ def gpu_source_of(noise: Noise, means: Floats) -> GpuRewardSource:
 
 @kernel
 def pull_with_past(source: GpuRewardSource, seed: int, run: int, i: int, n: int) -> float:
-    """Return the same; also draw the two rewards that the sums of a window then need.
+    """Return the reward like `pull_once`, and also draw the two rewards that leave a window.
 
     They are the rewards that leave a window, for `keep_slopes`.
 
-    Every thread draws both, though one whose window grows needs only one: threads that part at a
-    branch would wait for each other's draws.
+    `keep_slopes` needs these rewards. Every thread draws both, although a thread whose window
+    grows needs only one: after a branch, threads would wait for each other's draws.
     """
     h, before = window_length(source.window, n + 1), window_length(source.window, n)
     if h == 0:
@@ -117,13 +117,13 @@ def reward_by_counter(ledger: Ledger, i: int, n: int) -> float:
 def rewards_of_this_pull(
     ledger: Ledger, i: int, n: int, h: int, before: int
 ) -> tuple[float, float]:
-    """Return the two rewards that `pull_with_past` drew along with the latest one."""
+    """Return the two past rewards that `pull_with_past` drew with the latest reward."""
     drawn = ledger.Q.source.past
     return drawn[MIDDLE], drawn[OUTER]
 
 
 def past_kernels(policy: type[Policy], bends: bool) -> dict[Any, Any]:
-    """Return the kernels that stand for those of an arm's past, and of its pulls."""
+    """Return the kernels that replace those of an arm's past and its pulls."""
     kernels = redrawn_kernels(policy, bends, reward_by_counter)
     if policy.memory.past is WINDOW:
         kernels |= {pull: pull_with_past, rewards_that_leave: rewards_of_this_pull}

@@ -1,9 +1,9 @@
-"""Random numbers as a GPU draws them best: in words of 32 bits.
+"""Random numbers in words of 32 bits, which a GPU draws fastest.
 
-The random bits are those of `core.random`, which holds words in signed 64-bit integers that every
-target knows; a card multiplies words of 32 bits in one instruction. The three rewards that a pull
-needs are drawn in one loop, because each alone is a chain of which every link waits for the one
-before.
+The random bits equal those of `core.random`, which stores words in signed 64-bit integers, because
+every target has them. A card multiplies words of 32 bits in one instruction. The three rewards
+that a pull needs are drawn in one loop, because each single draw is a chain of operations that
+wait for each other.
 """
 
 from typing import Any
@@ -38,7 +38,7 @@ def round_in_32_bits(a: Any, b: Any, c: Any, d: Any, low_key: Any, high_key: Any
 
 @numpy_kernel
 def philox_block_in_32_bits(c0: int, c1: int, c2: int, c3: int, k0: int, k1: int) -> Words:
-    """Return what `philox_block` returns.
+    """Return the same words as `philox_block`.
 
     >>> [f"{word:08x}" for word in philox_block_in_32_bits(0, 0, 0, 0, 0, 0)]
     ['6627e8d5', 'e169c58d', 'bc57ac4c', '9b00dbd8']
@@ -54,7 +54,7 @@ def philox_block_in_32_bits(c0: int, c1: int, c2: int, c3: int, k0: int, k1: int
 
 @numpy_kernel
 def half_in_32_bits(index: int, a: Any, b: Any, c: Any, d: Any) -> tuple[int, int]:
-    """Return the words of a block that belong to one of its two draws."""
+    """Return the two words of a block for one of its two draws."""
     if index & 1 == 0:
         return int(a), int(b)
     return int(c), int(d)
@@ -64,7 +64,7 @@ def half_in_32_bits(index: int, a: Any, b: Any, c: Any, d: Any) -> tuple[int, in
 def three_normals(
     table: Any, seed: int, run: int, stream: int, i: int, j: int, k: int
 ) -> tuple[float, float, float]:
-    """Return the Gaussians `normal_by` of three indices of a stream.
+    """Return the Gaussians of `normal_by` for three indices of a stream.
 
     >>> from latebloomer.core.random import ZIGGURAT, normal
     >>> three = three_normals(ZIGGURAT, 1, 2, 3, 40, 31, 22)
@@ -87,7 +87,7 @@ def three_normals(
     high_k, low_k = half_in_32_bits(k, c0, c1, c2, c3)
     x, y = first_try(table, high_i, low_i), first_try(table, high_j, low_j)
     z = first_try(table, high_k, low_k)
-    # Threads that need more tries, for whichever of the three, go through them together.
+    # Threads that need more tries for any of the three numbers make them together.
     while x == 0.0 or y == 0.0 or z == 0.0:
         if x == 0.0:
             n, high, low = i, high_i, low_i

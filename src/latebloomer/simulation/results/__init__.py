@@ -1,1 +1,1 @@
-"""What simulations found."""
+"""The results of simulations."""

@@ -19,16 +19,17 @@ Row: TypeAlias = dict[str, Any]
 
 @dataclass(frozen=True)
 class Comparison:
-    """A row for each budget: the first policy minus the second, so negative is better; `print` it.
+    """The first policy minus the second, a row per budget; negative is better; `print` it.
 
-    `p` is McNemar's exact test of 'both err equally often', for each budget separately.
+    `p` is the p-value of McNemar's exact test that both policies err equally often, for each
+    budget separately.
 
     Attributes
     ----------
     first : str
-        Label of a policy.
+        Label of the first policy.
     second : str
-        Label of another policy.
+        Label of the second policy.
     rows : tuple[Row, ...]
         One row for each budget.
     """
@@ -46,7 +47,7 @@ class Comparison:
 
 
 def comparison_row(pair: Pair) -> Row:
-    """Return the first policy of a pair minus the second, with intervals."""
+    """Return the difference of a pair of policies (first minus second), with intervals."""
     return {
         "first": pair.first,
         "second": pair.second,
@@ -64,18 +65,18 @@ def comparison_row(pair: Pair) -> Row:
 # --- tables of numbers with intervals ---
 
 COLUMNS = ("policy", "budget", "runs", "error", "regret", "learning_regret", "pulls")
-MOST_ARMS = 6  # whose pulls are in the printed table
+MOST_ARMS = 6  # maximum number of arms whose pulls are in the printed table
 COUNTED = ("budget", "runs", "only_first_errs", "only_second_errs")
 
 
 def interval_columns(name: str, estimate: Estimate) -> dict[str, float | None]:
-    """Return a value and the ends of its interval; None if a single run has none."""
+    """Return a value and the ends of its interval, which are None for a single run."""
     ends = [value if isfinite(value) else None for value in estimate]
     return dict(zip((name, f"{name}_low", f"{name}_high"), ends, strict=True))
 
 
 def table(columns: Sequence[str], rows: Sequence[Row]) -> list[list[str]]:
-    """Return the titles, then the rows as text, with an interval after each error and regret."""
+    """Return the titles and the rows as text, with an interval after each error and regret."""
     titles = [name.removesuffix("_difference").replace("_", " ") for name in columns]
     shown: list[list[str]] = [[] for _ in range(1 + len(rows))]
     for title, name in zip(titles, columns, strict=True):
@@ -91,7 +92,7 @@ def table(columns: Sequence[str], rows: Sequence[Row]) -> list[list[str]]:
 
 
 def _cell_text(value: float | str | list[float] | None) -> str:
-    """Return four digits of a number that is not whole, a list of them, or a dash for None."""
+    """Return a cell as text: numbers with four digits unless they are integers; None as a dash."""
     if value is None:
         return "-"
     if isinstance(value, list):
@@ -101,6 +102,6 @@ def _cell_text(value: float | str | list[float] | None) -> str:
 
 
 def lines(columns: Sequence[str], rows: Sequence[Row]) -> str:
-    """Return the table as lines: the first column to the left, the others to the right."""
+    """Return the table as lines; all columns but the first are right-aligned."""
     shown = table(columns, rows)
     return "\n".join(aligned(shown, "<".ljust(len(shown[0]), ">")))

@@ -1,9 +1,9 @@
-"""Counts and sums over runs that do not depend on how the runs were split up.
+"""Counts and sums over runs, which do not depend on how the runs were divided.
 
-Everything here is an integer that adds up exactly, so any chunks, in any order, on any machine,
-give the same bits: which runs are covered, how often each number of pulls occurred, errors, and
-sums of regrets. Regrets become integers by rounding them to a unit, 2^-40 of the scale of the
-problem's means (a relative 1e-12).
+All values are integers that add up exactly: the covered runs, the frequency of each number of
+pulls, errors, and sums of regrets. So any chunks, in any order, on any machine, give the same
+bits. Regrets become integers by rounding to a unit, 2^-40 of the scale of the problem's means (a
+relative 1e-12).
 """
 
 from abc import ABC, abstractmethod
@@ -21,14 +21,16 @@ from latebloomer.core.statistics import Estimate
 from latebloomer.errors import ResultsError, require
 from latebloomer.policies.registry import rank
 
-Ranges: TypeAlias = tuple[tuple[int, int], ...]  # sorted, disjoint [first, last) that never touch
-Changes: TypeAlias = tuple[tuple[int, int], ...]  # (horizon, arm that is best from there on)
-Histogram: TypeAlias = "Counter[int]"  # how often each number of pulls occurred
+# Sorted, disjoint ranges [first, last) with gaps between them.
+Ranges: TypeAlias = tuple[tuple[int, int], ...]
+# Pairs (horizon, arm): from this horizon on, this arm is best.
+Changes: TypeAlias = tuple[tuple[int, int], ...]
+Histogram: TypeAlias = "Counter[int]"  # number of runs with each number of pulls
 
 
 @dataclass(frozen=True)
 class Origin:
-    """Where results come from; those of another origin are not merged."""
+    """The origin of results; results of different origins are not merged."""
 
     problem: str  # its label
     arms: tuple[str, ...]  # their names
@@ -39,17 +41,18 @@ class Origin:
 
 @dataclass(frozen=True, kw_only=True)
 class Counted(ABC):
-    """What was counted at one budget, over the runs in `ranges`."""
+    """Counts at one budget over the runs in `ranges`."""
 
     budget: int
-    unit: int  # regrets are counted in 2^unit
+    unit: int  # regrets are counted in units of 2^unit
     ranges: Ranges
-    regret_sum: int  # in units; of a pair, of the first's regret minus the second's
+    regret_sum: int  # in units; for a pair, sum of the first's regret minus the second's
     regret_squares: int  # in square units
-    learning_sum: int | None = None  # of regrets while learning, in `total_unit`; None: unknown
+    # Sum of regrets while learning, in `total_unit`; None: unknown.
+    learning_sum: int | None = None
     learning_squares: int | None = None
 
-    SAME: ClassVar[tuple[str, ...]] = ("unit",)  # what must agree for runs to be added
+    SAME: ClassVar[tuple[str, ...]] = ("unit",)  # fields that must be equal for runs to be added
     ADDED: ClassVar[tuple[str, ...]] = (
         "regret_sum", "regret_squares", "learning_sum", "learning_squares",
     )  # fmt: skip
@@ -61,7 +64,7 @@ class Counted(ABC):
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """What tells these counts from others, and their order."""
+        """Key that identifies these counts and sorts them."""
         return (*map(rank, self.labels), self.budget)
 
     @property
@@ -70,31 +73,31 @@ class Counted(ABC):
         return sum(last - first for first, last in self.ranges)
 
     def regret(self) -> Estimate:
-        """Return the mean simple regret; of a pair, the first's minus the second's."""
+        """Return the mean simple regret; for a pair, the first's minus the second's."""
         estimate = statistics.mean(self.regret_sum, self.regret_squares, self.runs)
         return Estimate(*(ldexp(value, self.unit) for value in estimate))
 
     @property
     def total_unit(self) -> int:
-        """Power of two in which sums over the pulls of a run are counted."""
+        """Exponent of the unit, a power of two, for sums over the pulls of a run."""
         return self.unit + self.budget.bit_length()
 
     def learning_regret(self) -> Estimate:
-        """Return the mean regret while learning; nan if the best sequence is not known."""
+        """Return the mean regret while learning; nan if the best sequence of pulls is unknown."""
         if self.learning_sum is None or self.learning_squares is None:
             return Estimate(nan, nan, nan)
         estimate = statistics.mean(self.learning_sum, self.learning_squares, self.runs)
         return Estimate(*(ldexp(value, self.total_unit) for value in estimate))
 
     def need_same_settings(self, other: Self, what: str) -> None:
-        """Raise a `ResultsError` unless runs of both can be added."""
+        """Raise a `ResultsError` if the runs of both cannot be added."""
         ours, theirs = (
             {name: getattr(counted, name) for name in self.SAME} for counted in (self, other)
         )
         need_same(what, ours, theirs)
 
     def merge(self, other: Self) -> Self:
-        """Return the counts of the runs of both."""
+        """Return the added counts of both sets of runs."""
         what = f"results of {' and '.join(self.labels)} at budget {self.budget}"
         self.need_same_settings(other, what)
         sums = {name: _sum(getattr(self, name), getattr(other, name)) for name in self.ADDED}
@@ -130,9 +133,9 @@ class Cell(Counted):
 class Pair(Counted):
     """Two policies in the same runs, at one budget."""
 
-    first: str  # the labels, in the order of `rank`
+    first: str  # labels of both policies, in the order of `rank`
     second: str
-    only_first: int  # runs in which the first alone erred
+    only_first: int  # number of runs in which only the first policy was wrong
     only_second: int
 
     ADDED = (*Counted.ADDED, "only_first", "only_second")
@@ -146,7 +149,7 @@ class Pair(Counted):
         return statistics.paired_share(self.only_first, self.only_second, self.runs)
 
     def swapped(self) -> "Pair":
-        """Return the same with first and second exchanged."""
+        """Return the pair with first and second exchanged."""
         learning = None if self.learning_sum is None else -self.learning_sum
         other: Any = {
             "first": self.second, "second": self.first, "regret_sum": -self.regret_sum,
@@ -156,7 +159,7 @@ class Pair(Counted):
 
 
 class Counts(NamedTuple):
-    """What was counted in some runs of an experiment."""
+    """The counts of some runs of an experiment."""
 
     cells: tuple[Cell, ...]
     pairs: tuple[Pair, ...]
@@ -171,7 +174,7 @@ def _sum(ours: Any, theirs: Any) -> Any:
 
 
 def need_same(what: str, ours: Mapping[str, object], theirs: Mapping[str, object]) -> None:
-    """Raise a `ResultsError` that names the first thing that differs."""
+    """Raise a `ResultsError` that names the first difference, if there is one."""
     for name, value in ours.items():
         if value != theirs[name]:
             raise ResultsError(
@@ -181,7 +184,7 @@ def need_same(what: str, ours: Mapping[str, object], theirs: Mapping[str, object
 
 
 def mean_of(numbers: Histogram) -> float:
-    """Return the mean of the numbers: the exact sum divided once.
+    """Return the mean of the numbers: the exact sum, divided once.
 
     >>> mean_of(Counter({3: 2, 7: 2, 12: 1}))
     6.4
@@ -192,7 +195,8 @@ def mean_of(numbers: Histogram) -> float:
 def quantile(numbers: Histogram, q: float) -> int:
     """Return the smallest value that at least a share `q` of the numbers does not exceed.
 
-    The share is taken as written: 0.1 of 10 numbers is one, though the float is above 1/10.
+    The share is used as its decimal text: 0.1 of 10 numbers is one, although the float 0.1 is
+    above 1/10.
 
     >>> quantile(Counter({3: 2, 7: 2, 12: 1}), 0.5)
     7
@@ -203,11 +207,11 @@ def quantile(numbers: Histogram, q: float) -> int:
     return int(values[np.searchsorted(np.cumsum(counts), needed)])
 
 
-# --- which runs are covered ---
+# --- ranges of runs ---
 
 
 def join_ranges(ours: Ranges, theirs: Ranges, what: str = "these results") -> Ranges:
-    """Return both; raise a `ResultsError` if they have a run in common.
+    """Return the union of both ranges; raise a `ResultsError` if they have a run in common.
 
     >>> join_ranges(((0, 10), (20, 30)), ((10, 15),))
     ((0, 15), (20, 30))
@@ -230,7 +234,7 @@ def join_ranges(ours: Ranges, theirs: Ranges, what: str = "these results") -> Ra
 
 
 def missing_ranges(ranges: Ranges, first: int, last: int) -> Ranges:
-    """Return what is missing of [first, last).
+    """Return the runs of [first, last) that are missing in `ranges`.
 
     >>> missing_ranges(((0, 10), (20, 30)), 5, 40)
     ((10, 20), (30, 40))

@@ -1,4 +1,4 @@
-"""Results drawn as the plots of a race are, and the styles of the paper's figures."""
+"""Plots of results, in the look of a race's plots and the styles of the paper's figures."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ if TYPE_CHECKING:
 
 
 class Style(NamedTuple):
-    """How a policy's line looks: marker and dashes tell lines apart if colors are not enough.
+    """The look of a policy's line; markers and dashes distinguish lines if colors do not.
 
-    Markers are filled ones; "v" and "<" mean an upper bound.
+    Use filled markers; "v" and "<" are reserved for upper bounds.
     """
 
     color: str
     marker: str
-    dashes: Any = "-"  # a name of matplotlib's, or (offset, (on, off, ...)) in line widths
+    dashes: Any = "-"  # a style name of matplotlib, or (offset, (on, off, ...)) in line widths
     width: float = 1.4
 
     def line(self, place: int = 0, of: int = 1, points: int = 0) -> dict[str, Any]:
-        """Return what matplotlib's `plot` takes; `place` of `of` lines with that many points.
+        """Return arguments of matplotlib's `plot`, for line `place` of `of` lines.
 
-        Lines lie on each other, so each has its markers at other points than the next. Wide lines
-        are drawn below narrow ones.
+        Lines may overlap, so each line has its markers at other points than the next line. Wide
+        lines are drawn below narrow ones.
         """
         every = max(1, min(of, points // 2))
         return {
@@ -47,8 +47,9 @@ class Style(NamedTuple):
 
 
 DASHED, DOTTED, MIXED, LONG = (0, (4, 2)), (0, (1.2, 1.6)), (0, (5, 1.5, 1.2, 1.5)), (0, (8, 2))
-# The nine of the paper in the colors of its figures; the tenth of the same set for ours. ETC and
-# Rest-Sure often do the same: one is wide, the other dashed above it.
+# The nine policies of the paper have the colors of its figures; our own policy has the tenth color
+# of that set. ETC and Rest-Sure often have equal curves, so one line is wide, and the other is
+# dashed above it.
 STYLES = {
     "rr": Style("#1f77b4", "o", MIXED),
     "rr-sw": Style("#ff7f0e", "s", DASHED),
@@ -61,7 +62,7 @@ STYLES = {
     "rest-sure": Style("#bcbd22", ">", DASHED, 1.8),
     "sh": Style("#17becf", "*"),
 }
-# For a second setting of a policy and for policies from elsewhere.
+# Styles for a second setting of a policy, and for policies that are not part of this library.
 MORE_STYLES = (
     Style("#000000", "h", LONG),
     Style("#0a4f8f", "d"),
@@ -78,8 +79,9 @@ MORE_STYLES = (
     Style("#c46a00", "p", DOTTED, 1.8),
     Style("#b0007a", "X", MIXED),
 )
-BAND = 0.15  # how much of its color an interval has
-MOST_CHANGES = 8  # lines where the best arm changes; beyond, only the last
+BAND = 0.15  # opacity of the bands of intervals
+# Maximum number of vertical lines where the best arm changes; else only the last ones.
+MOST_CHANGES = 8
 YLABELS = {
     "error": "error probability", "regret": "simple regret",
     "learning_regret": "regret while learning",
@@ -89,7 +91,7 @@ YLABELS = {
 def plot(
     results: Results, path: File | None, what: str, log: bool, ax: Any
 ) -> Axes | tuple[Axes, ...]:
-    """Draw what `Results.plot` describes."""
+    """Draw the plot that `Results.plot` describes."""
     known = "'error', 'regret', 'learning_regret', 'pulls' or 'both'"
     require(what in (*YLABELS, "pulls", "both"), "what", what, known, "these are drawn")
     require(bool(results.cells), "results", results.cells, "of at least one run", "there are none")
@@ -118,7 +120,7 @@ def plot(
 def write_figure(figure: Any, path: File, **options: Any) -> None:
     """Write a matplotlib figure in the format of the file's name, PNG if it has none.
 
-    As `savefig`, but the old file stays until the new one is complete.
+    It is like `savefig`, but an old file stays until the new file is complete.
     """
     root, end = os.path.splitext(os.fspath(path))
     known, usual = figure.canvas.get_supported_filetypes(), figure.canvas.get_default_filetype()
@@ -131,7 +133,7 @@ def write_figure(figure: Any, path: File, **options: Any) -> None:
 
 
 def styles_of(labels: Sequence[str]) -> dict[str, Style]:
-    """Return a style for each label: the table's for the first of a name, others for the rest."""
+    """Return a style for each label; only the first label of a policy has the policy's style."""
     others, styles = cycle(MORE_STYLES), dict[str, Style]()
     for label in labels:
         usual = STYLES.get(label.partition(":")[0])
@@ -140,7 +142,7 @@ def styles_of(labels: Sequence[str]) -> dict[str, Style]:
 
 
 def _draw(results: Results, what: str, log: bool, ax: Axes) -> None:
-    """Draw one panel: curves against the budget, or points if there is one budget only."""
+    """Draw one panel: curves against the budget, or points if there is only one budget."""
     single, heading = len(results.budgets) == 1, results.origin.problem
     if log:
         (ax.set_xscale if single else ax.set_yscale)("log")
@@ -173,7 +175,7 @@ def _draw_pulls(results: Results, policy: str, ax: Axes) -> None:
 
 
 def _curves(results: Results, what: str, log: bool, ax: Axes) -> None:
-    """Draw lines with bands; on a log axis, open markers and a gap where nothing was seen."""
+    """Draw lines with bands; on a log axis, an open marker and a gap in place of each 0."""
     ax.set_xscale("log")
     ax.set(xlabel="budget T", ylabel=YLABELS[what])
     every, styles = results.rows(), styles_of(results.policies)
@@ -204,14 +206,14 @@ def _curves(results: Results, what: str, log: bool, ax: Axes) -> None:
 
 
 def _bounds(x: list[float], y: list[float], color: str, ax: Axes, marker: str = "v") -> None:
-    """Open markers, and what they mean: the truth is below."""
+    """Draw open markers for upper bounds, and a text that explains them."""
     if x:
         ax.plot(x, y, marker, markersize=5, markerfacecolor="none", markeredgecolor=color)
         say_in_corner(ax, "open: none seen, at the end of the 95 % interval")
 
 
 def say_in_corner(ax: Axes, text: str) -> None:
-    """Write a text at the bottom left of the axes, once."""
+    """Write a text at the bottom left of the axes, unless it is already there."""
     lines = in_lines(ax, text)
     if lines not in (text.get_text() for text in ax.texts):
         ax.text(0.01, 0.015, lines, transform=ax.transAxes, fontsize=TEXT, color="0.25")

@@ -1,4 +1,4 @@
-"""What a simulation found, with intervals: shown, merged, compared and stored."""
+"""The results of a simulation, with intervals: to show, merge, compare and store."""
 
 from __future__ import annotations
 
@@ -44,29 +44,29 @@ from latebloomer.version import __version__
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-FIRST_PULLS = 1024  # of each arm: their means tell two problems of one label apart
+FIRST_PULLS = 1024  # pulls of each arm whose means distinguish two problems with the same label
 
 
 @dataclass(frozen=True)
 class Results:
-    """Policies x budgets on one problem: errors, regrets and pulls, over a set of runs.
+    """Errors, regrets and pulls of policies at several budgets on one problem, over many runs.
 
     Attributes
     ----------
     origin : Origin
-        Problem, seed and horizon.
+        Problem, noise and seed.
     versions : tuple[str, ...]
-        Versions of the library that made them.
+        Versions of the library that made the runs.
     targets : tuple[str, ...]
-        Targets on which they were made.
+        Targets on which the runs were made.
     changes : Changes
-        Horizons from which another arm is best.
+        Pairs (horizon, arm): from this horizon on, this arm is the best one.
     cells : tuple[Cell, ...]
         Counts by policy and budget.
     pairs : tuple[Pair, ...]
         Counts of two policies in the same runs, by budget.
     asked : tuple[str, ...]
-        Labels in the order in which the call gave them: rows and lines of plots follow it.
+        Labels in the order of the call, which is also the order of rows and of lines in plots.
 
     Examples
     --------
@@ -89,14 +89,14 @@ class Results:
 
     @classmethod
     def empty(cls, problem: Problem, seed: int, target: str = "cpu") -> Results:
-        """Return results without runs; what agrees in them is what can be merged."""
+        """Return results without runs, to which results of the same origin can be merged."""
         first = min(FIRST_PULLS, problem.length or FIRST_PULLS)
         opening = MeanTable(problem, first, first).summary.digest
         names, noise = tuple(problem.names), repr(problem.noise)
         origin = Origin(problem.label, names, noise, opening, int(seed))
         return cls(origin, (__version__,), (target,), (), (), ())
 
-    # --- what is known ---
+    # --- reading ---
 
     @property
     def policies(self) -> list[str]:
@@ -130,14 +130,14 @@ class Results:
             return policy
         try:
             label = label_of(make_policy(policy))
-        except LatebloomerError:  # perhaps a policy from elsewhere, which has no name here
+        except LatebloomerError:  # perhaps a policy that is not part of this library
             label = str(policy)
         if label not in self.policies:
             raise unknown("policy in these results", label, self.policies)
         return label
 
     def rows(self) -> list[Row]:
-        """Return the tidy table: a row per policy and budget; None if there is no interval."""
+        """Return the tidy table: a row per policy and budget, with None for missing intervals."""
         return [
             {
                 "policy": cell.policy,
@@ -162,7 +162,7 @@ class Results:
         ]
 
     def quantiles(self, policy: str | Policy, budget: int, q: Sequence[float] | float) -> Any:
-        """Return the pulls of each arm that a share `q` of the runs does not exceed, by q."""
+        """Return quantiles of the pulls of each arm: a share `q` of runs has no more."""
         pulls, shares = self.cell(policy, budget).pulls, np.atleast_1d(q).tolist()
         by_share = [[quantile(arm, float(share)) for arm in pulls] for share in shares]
         return by_share[0] if np.ndim(q) == 0 else by_share
@@ -170,7 +170,7 @@ class Results:
     def compare(
         self, first: str | Policy, second: str | Policy, budget: int | None = None
     ) -> Comparison:
-        """Compare two policies in the same runs, at one budget or all: errors and regrets."""
+        """Compare errors and regrets of two policies in the same runs, at one budget or all."""
         labels = self.label(first), self.label(second)
         require(labels[0] != labels[1], "second", second, "another policy than the first",
                 "a policy does not differ from itself")  # fmt: skip
@@ -184,9 +184,10 @@ class Results:
         return Comparison(*labels, tuple(map(comparison_row, sides)))
 
     def success_rate(self) -> SuccessRates:
-        """Return each policy's recommended arms, and at which share of the budgets they are best.
+        """Return each policy's recommended arms, and the share of budgets at which they are best.
 
-        [Mussi24, App. H]: for a single run of recorded curves, whose errors have no interval.
+        It is the measure of [Mussi24, App. H] for a single run of recorded curves, whose errors
+        have no interval.
         """
         by_policy: dict[str, list[Cell]] = {label: [] for label in self.policies}
         for cell in sorted(self.cells, key=lambda cell: cell.budget):
@@ -196,10 +197,10 @@ class Results:
             tuple(success_rate_of(label, cells, names) for label, cells in by_policy.items())
         )
 
-    # --- putting together ---
+    # --- merging ---
 
     def merge(self, other: Results) -> Results:
-        """Return both: other runs, budgets or policies on the same problem and seed."""
+        """Return the union of both: runs, budgets or policies on the same problem and seed."""
         need_same("results", vars(self.origin), vars(other.origin))
         both: dict[str, Any] = {
             name: tuple(sorted({*getattr(self, name), *getattr(other, name)}))
@@ -217,7 +218,7 @@ class Results:
         return f"{self._title()}\n{lines(COLUMNS, self.rows())}"
 
     def _repr_html_(self) -> str:
-        """Return the same table for a notebook."""
+        """Return the table for a notebook."""
         head, *shown = table(COLUMNS, self.rows())
         return html_table(self._title(), head, shown)
 
@@ -229,7 +230,7 @@ class Results:
         return {"target": "+".join(self.targets), "version": "+".join(self.versions)}
 
     def to_json(self) -> str:
-        """Return one JSON object: where the results come from, and `rows`."""
+        """Return one JSON object with the origin of the results and `rows`."""
         document = vars(self.origin) | self._made() | {"rows": self.rows()}
         return json.dumps(document, allow_nan=False)
 
@@ -248,19 +249,20 @@ class Results:
         write_file(path, data.getvalue())
 
     def to_frame(self, index: str | Sequence[str] | None = None) -> Any:
-        """Return the tidy table as a pandas data frame; `index` names columns to find rows by."""
+        """Return the tidy table as a pandas data frame; `index` names columns for its index."""
         return data_frame(self.rows(), index)
 
     def save(self, path: File) -> None:
         """Write all counts exactly, as JSON, compressed if the name ends in .gz.
 
-        The file is complete or not there: its fields are in `simulation/results/results_file.py`.
+        The file is either complete or not written. `simulation/results/results_file.py` describes
+        its fields.
         """
         data = json.dumps(self.as_document(), separators=(",", ":")).encode()
         write_file(path, gzip.compress(data, mtime=0) if Path(path).suffix == ".gz" else data)
 
     def as_document(self) -> dict[str, Any]:
-        """Return what `save` writes, as plain lists and dictionaries."""
+        """Return the content of the file that `save` writes, as plain lists and dictionaries."""
         return document_of({name: value for name, value in vars(self).items() if name != "asked"})
 
     @classmethod
@@ -273,11 +275,12 @@ class Results:
     ) -> Axes | tuple[Axes, ...]:
         """Draw "error", "regret", "both" or "learning_regret" against the budget, or "pulls".
 
-        Names stand where lines end. "pulls" has a panel for each policy, with the mean pulls of
-        each arm.
+        Names are at the ends of the lines. "pulls" has a panel for each policy, with the mean
+        pulls of each arm.
 
-        With one budget only, each policy is a point with its interval. `log` makes the error
-        logarithmic; where no error occurred an open marker shows the upper end of the interval.
+        With one budget only, each policy is a point with its interval. `log` makes the axis of
+        errors logarithmic; if no error occurred, an open marker shows the upper end of the
+        interval.
         """
         from latebloomer.simulation.results.plots import plot
 
@@ -285,7 +288,7 @@ class Results:
 
 
 def _union(ours: Iterable[Any], theirs: Iterable[Any]) -> tuple[Any, ...]:
-    """Return cells or pairs of both, those of one key merged, in the order of their keys."""
+    """Return cells or pairs of both, sorted by key; those with equal keys are merged."""
     by_key = {counted.key: counted for counted in ours}
     for new in theirs:
         by_key[new.key] = by_key[new.key].merge(new) if new.key in by_key else new

@@ -1,4 +1,4 @@
-"""The results file: all counts, exactly.
+"""The results file, which has all counts exactly.
 
 The results file is one JSON object, compressed if its name ends in .gz:
 
@@ -14,9 +14,9 @@ pairs    one for each two policies that had the same runs, at each budget
 ======== =======================================================================================
 
 Cells and pairs have the fields of `Cell` and `Pair` in `counts.py`. All counts and sums are exact
-integers, some beyond 2^53; regrets are in units of 2^unit. `ranges` lists [first, last) of the
-runs covered; `pulls` lists for each arm [pulls, number of runs that had that many]. Equal results
-are equal bytes, whatever chunks, machines or merges they came from.
+integers, some beyond 2^53; regrets are in units of 2^unit. `ranges` lists the covered runs as
+[first, last); `pulls` lists, for each arm, [pulls, number of runs with that number of pulls].
+Equal results give equal bytes, whatever chunks, machines or merges produced them.
 """
 
 import gzip
@@ -34,7 +34,7 @@ FORMAT, EDITION = "latebloomer results", 2
 
 
 def document_of(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a file has of the fields of `Results`, as plain lists and dictionaries."""
+    """Return the fields of `Results` that a file stores, as plain lists and dictionaries."""
     cells = [
         vars(cell) | {"pulls": [sorted(arm.items()) for arm in cell.pulls]}
         for cell in fields["cells"]
@@ -45,7 +45,7 @@ def document_of(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def fields_in_file(path: File) -> dict[str, Any]:
-    """Return the fields of `Results` that `Results.save` wrote to a file."""
+    """Return the fields of `Results` from a file that `Results.save` wrote."""
     data = Path(path).read_bytes()
     try:
         document = json.loads(gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data)
@@ -65,7 +65,7 @@ def fields_in_file(path: File) -> dict[str, Any]:
 
 
 def _fields_of(document: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields of which `document_of` made the document."""
+    """Return the fields of `Results` from a document; the inverse of `document_of`."""
     origin = document["origin"]
     pairs = (Pair(**pair | {"ranges": _ranges(pair)}) for pair in document["pairs"])
     return {

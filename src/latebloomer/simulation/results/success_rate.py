@@ -1,4 +1,4 @@
-"""How often a policy recommends the best arm, over budgets: the paper's measure for IMDB."""
+"""The share of budgets at which a policy recommends the best arm: the paper's measure for IMDB."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from latebloomer.simulation.results.counts import Cell
 
 @dataclass(frozen=True)
 class SuccessRate:
-    r"""What one policy recommended at each budget, and at which share of the budgets it was right.
+    r"""The arms that a policy recommended at each budget, and how often it was the best arm.
 
     .. math:: R = \frac{1}{|\mathcal T|} \sum_{T \in \mathcal T} P\{\hat I^*(T) = i^*(T)\}
 
-    [Mussi24, App. H], where there is one run: then a probability is 0 or 1.
+    It is from [Mussi24, App. H], with a single run: then each probability is 0 or 1.
 
     Attributes
     ----------
@@ -24,9 +24,9 @@ class SuccessRate:
     budgets : tuple[int, ...]
         Budgets T, each with its own best arm.
     recommended : tuple[str, ...]
-        At each budget the arm that is recommended most often.
+        For each budget, the arm that is recommended most often.
     right : tuple[float, ...]
-        At each budget the share of runs that recommend the best arm.
+        For each budget, the share of runs that recommend the best arm.
     value : float
         R, the mean of `right`.
     """
@@ -45,7 +45,7 @@ class SuccessRates:
     Attributes
     ----------
     rows : tuple[SuccessRate, ...]
-        One for each policy.
+        The success rate of each policy.
     """
 
     rows: tuple[SuccessRate, ...]
@@ -72,7 +72,7 @@ def success_rate_of(policy: str, cells: Sequence[Cell], arms: Sequence[str]) -> 
 
 
 def _cells(row: SuccessRate, budgets: Sequence[int]) -> list[str]:
-    """Return the arm at each budget; a share in the place of "wrong" where runs disagree."""
+    """Return a cell per budget: the arm, with the share of right runs if runs disagree."""
     shown = {}
     for budget, arm, right in zip(row.budgets, row.recommended, row.right, strict=True):
         remark = {1.0: "", 0.0: " (wrong)"}.get(right, f" ({right:.0%} right)")

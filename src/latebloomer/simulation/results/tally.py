@@ -1,4 +1,4 @@
-"""What policies did in the same runs, counted: a tally is fed chunks of runs and keeps no run."""
+"""A tally counts what policies did in the same runs, chunk by chunk, without storing runs."""
 
 from collections import Counter
 from collections.abc import Generator
@@ -25,13 +25,14 @@ from latebloomer.theory.complexity import TIE
 
 AnyInts: TypeAlias = npt.NDArray[np.integer[Any]]
 
-BITS = 40  # of a regret; it is split into two halves of 20
+BITS = 40  # bits of a regret, which is split into two halves of 20 bits
 HALF = 2 ** (BITS // 2)
-BLOCK = 8192  # runs: regrets, and products of two halves, sum to at most 2^(40 + 13), an int64
-SMALLEST_SCALE = -900  # so that the unit and its inverse are ordinary floats
+# Runs added at a time: sums of regrets, and of products of two halves, are at most 2^(40 + 13).
+BLOCK = 8192
+SMALLEST_SCALE = -900  # smallest exponent, so that the unit and its inverse are normal floats
 
 
-# What an engine yields: some runs of each experiment come in at a time.
+# The type of what an engine yields: counts of some runs of an experiment.
 CountedRuns: TypeAlias = Generator[tuple[Experiment, Counts], None, None]
 
 
@@ -41,11 +42,11 @@ CountedRuns: TypeAlias = Generator[tuple[Experiment, Counts], None, None]
 class Tally:
     r"""Count what the policies of an experiment did in the same runs.
 
-    An error is a recommended arm whose mean at the horizon H is not the highest. The simple
-    regret of a run is :math:`\mu_{i^*}(H) - \mu_I(N_I)` where arm I is recommended after
-    :math:`N_I` pulls [Mussi24, Sec. 2]; an arm recommended without a pull counts as
-    pulled once. The regret while learning is what the best sequence of as many pulls would have
-    earned more [Metelli22]: it follows from the number of pulls of each arm.
+    An error is a recommended arm whose mean at the horizon H is not the highest. The simple regret
+    of a run is :math:`\mu_{i^*}(H) - \mu_I(N_I)`, where arm I is recommended after :math:`N_I`
+    pulls [Mussi24, Sec. 2]; an arm recommended without a pull counts as pulled once. The regret
+    while learning is how much more the best sequence of as many pulls would have earned
+    [Metelli22]; it depends only on the number of pulls of each arm.
 
     >>> from latebloomer import UCBE, Problem
     >>> from latebloomer.simulation.experiment import experiment_of
@@ -61,18 +62,19 @@ class Tally:
         self.experiment, self.means = experiment, experiment.means
         final, largest = self.means.summary.final, self.means.summary.largest
         self._wrong, self._best = final < final.max() - TIE, final.max()
-        # The unit is 2 to this power: no regret is larger than twice the largest mean.
+        # The unit is 2 to this power, because no regret is larger than twice the largest mean.
         self.unit = max(frexp(2 * largest)[1], SMALLEST_SCALE) - BITS
         self.ranges: Ranges = ()
         count = len(experiment.policies)
-        self._errors = np.zeros((count, count), np.int64)  # of two policies in the same run
+        # Number of runs in which both of two policies were wrong.
+        self._errors = np.zeros((count, count), np.int64)
         self._regrets, self._learning = Moments(count), Moments(count)
         self._totals = hindsight.totals(self.means.table)
         self._recommendations = np.zeros((count, experiment.arms), np.int64)
         self._pulls = [[Counter[int]() for _ in final] for _ in range(count)]
 
     def add(self, first_run: int, recommended: AnyInts, pulls: AnyInts) -> None:
-        """Count the runs `first_run`, `first_run` + 1, ...
+        """Add the runs `first_run`, `first_run` + 1, ... to the counts.
 
         `recommended` is the recommended arm by (policy, run), `pulls` the pulls by (policy, run,
         arm), with policies in the order of the experiment.
@@ -85,13 +87,13 @@ class Tally:
             self._add_block(recommended[:, block], pulls[:, block])
 
     def counts(self) -> Counts:
-        """Return what was counted of all policies and pairs; nothing if there are no runs."""
+        """Return the counts of all policies and pairs; empty if there are no runs."""
         if not self.ranges:
             return Counts((), ())
         return Counts(tuple(self.cells()), tuple(self.pairs()))
 
     def cells(self) -> list[Cell]:
-        """Return what was counted of each policy."""
+        """Return the counts of each policy."""
         return [
             Cell(
                 policy=label,
@@ -111,7 +113,7 @@ class Tally:
         ]
 
     def pairs(self) -> list[Pair]:
-        """Return what was counted of each pair of policies."""
+        """Return the counts of each pair of policies."""
         labels, wrong, regrets = list(self.experiment.policies), self._errors, self._regrets
         order = sorted(range(len(labels)), key=lambda i: rank(labels[i]))
         return [
@@ -129,7 +131,7 @@ class Tally:
         ]
 
     def _while_learning(self, i: int, j: int) -> dict[str, Any]:
-        """Return the sums of one policy, or of the difference of two."""
+        """Return the sums of regrets while learning, of one policy or the difference of two."""
         if self.means.best_totals is None:
             return {}
         learning = self._learning
@@ -184,11 +186,11 @@ class Moments:
         return squares
 
 
-# --- how often each number occurred ---
+# --- histograms ---
 
 
 def histogram(data: AnyInts) -> Histogram:
-    """Return how often each number from 0 occurred, exactly: by counting unless some are large."""
+    """Return how often each number >= 0 occurs: by counting, or by sorting if some are large."""
     if data.size and data.max() > 4 * data.size + 1024:
         values, counts = np.unique(data, return_counts=True)
     else:
