@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from latebloomer import theory
 from latebloomer.cli import app
-from latebloomer.errors import SettingError
+from latebloomer.errors import CurveError, SettingError, UnknownName
 from latebloomer.problems import (
     Bernoulli,
     Gaussian,
@@ -43,7 +43,10 @@ def test_each_number_is_that_of_the_function_for_it(seed, noise, budget):
             for a in (30.0, theory.theory_exploration(3, budget, 0.05))
         ],
         ("R-UCBE", "simple regret"): [
-            theory.rising_ucbe.simple_regret_bound(curves, budget, 30.0, noise, 0.25, iota=0.5)
+            theory.rising_ucbe.simple_regret_bound(curves, budget, 30.0, noise, 0.25, iota=0.5),
+            theory.rising_ucbe.simple_regret_bound_polynomial(
+                theory.gaps(curves, budget), budget, 30.0, noise, 0.25, 2.0, found.c, iota=0.5
+            ),
         ],
         ("R-SR", "K(K-1)"): [theory.rising_sr.error_bound(curves, budget, noise, 0.25)],
         ("R-SR", "its proof"): [theory.rising_sr.proved_error_bound(curves, budget, noise, 0.25)],
@@ -97,8 +100,37 @@ def test_a_broken_assumption_takes_the_upper_bounds_away():
     assert found.statements[0].condition == (
         "does not apply, because arm 0 falls at pull 1 (Assumption 1)"
     )
-    for about, words in (("R-UCBE", "error of"), ("R-SR", "error"), ("RR-SW", "its proof")):
-        assert all(math.isnan(value) for value in value_of(found, about, words))
+    for about in ("R-UCBE", "R-SR", "RR-SW"):
+        assert not any(one.applies for one in found.of(about))
+
+
+def test_increments_above_those_of_assumption_2_take_the_corollaries_away():
+    curves = [[0.9 * n / (n + 10) for n in range(1, 4001)], [0.3] * 4000]
+    holds, fails = (guarantees(curves, 4000, noise=0.005, beta=1.9, c=c) for c in (None, 1.0))
+    for before, after in zip(holds.statements, fails.statements, strict=True):
+        needs = after.source.startswith(("Assumption 2", "Cor.", "Remark", "App. E, Eq."))
+        if needs and after.about != "any algorithm":
+            assert after.condition.endswith("beta = 1.9 needs c >= 4.783, and c = 1")
+        else:
+            assert after.condition == before.condition
+
+
+def test_the_regret_of_corollary_2_is_that_of_its_formula():
+    """A budget above Eq. (timeBudgetLBSR), and noise whose error is not the whole bound."""
+    curves = [[0.9 - 0.5 / n for n in range(1, 4001)], [0.3] * 4000]
+    found = guarantees(curves, 4000, noise=0.5, beta=2.0)
+    error = theory.rising_sr.proved_error_bound(curves, 4000, 0.5, 0.25)
+    late = found.c * 4**2 / 4000  # and log(K) = 1 for K = 2
+    assert value_of(found, "R-SR", "Cor. 2 simple regret") == [pytest.approx(error + late)]
+    assert math.isnan(*value_of(guarantees(curves, 20, noise=0.5), "R-SR", "Cor. 2 simple"))
+
+
+def test_a_name_in_place_of_a_problem_says_what_to_type():
+    with pytest.raises(CurveError, match=r"write problem\('paper-a'\), with `from latebloomer"):
+        guarantees("paper-a", 3200, noise=0.1)
+    found = guarantees(problem("paper-b"), 800)
+    with pytest.raises(UnknownName, match="'RSR'; did you mean 'R-SR'"):
+        found.of("RSR")
 
 
 @pytest.mark.parametrize(

@@ -395,6 +395,11 @@ def as_curves(curves: Curves, pulls: int | None = None) -> Floats:
                 "problem.means(budget)"
             )
         curves = curves.means(pulls)
+    if isinstance(curves, str):
+        raise CurveError(
+            f"curves={curves!r} is a name, but a Problem or a table of means is needed: write "
+            f"problem({curves!r}), with `from latebloomer.problems import problem`"
+        )
     array = np.asarray(curves, dtype=np.float64)
     if array.ndim != 2 or array.size == 0:
         raise CurveError(

@@ -1,10 +1,10 @@
-"""The statements about a problem at a budget, line by line: see `guarantees.py`."""
+"""The lines of `guarantees`: the paper's statements about a problem at a budget."""
 
 import math
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -17,12 +17,14 @@ from latebloomer.theory import rising_ucbe_bounds as ucbe
 from latebloomer.theory.complexity import Floats
 
 PROBLEM, R_UCBE, R_SR, RR_SW, ANY = "problem", "R-UCBE", "R-SR", "RR-SW", "any algorithm"
-MOST_MEANS = 10**7  # that are computed to find the first budget of Remark 1
-DELTA = 0.05  # of a = 10 log(2TK/delta)
+ABOUT = (PROBLEM, R_UCBE, R_SR, RR_SW, ANY)
+MOST_MEANS = 10**7  # maximum means computed to find the first budget of Remark 1
+DELTA = 0.05  # delta in a = 10 log(2TK/delta)
 LN10 = math.log(10)
 RISES, INCREMENTS = "curves rise and are concave", "increments are at most c n^-beta"
 PHASES = "T gamma <= Delta/2 in every phase"
-CONDITIONS = (RISES, INCREMENTS, PHASES)  # statements that hold or do not; their value is 1
+# Statements without a number; their value is 1 if they hold.
+CONDITIONS = (RISES, INCREMENTS, PHASES)
 
 
 @dataclass(frozen=True)
@@ -34,11 +36,11 @@ class Guarantee:
     about : str
         Algorithm, "any algorithm" or "problem".
     source : str
-        Where the paper has it.
+        Place of the statement in the paper.
     statement : str
-        What is stated.
+        The statement as text.
     value : float
-        Its number; nan where it does not apply, 0 where a double cannot hold it.
+        Number in the statement; nan if it does not apply, 0 if it is too small for a double.
     log10 : float
         Logarithm of the value to base 10.
     condition : str
@@ -54,13 +56,13 @@ class Guarantee:
 
     @property
     def applies(self) -> bool:
-        """Whether the statement applies."""
+        """True if the statement applies."""
         return not math.isnan(self.value)
 
 
 @dataclass(frozen=True)
 class Case:
-    """What all statements are made of."""
+    """The numbers of a problem and a budget that all statements use."""
 
     means: Floats
     gaps: Floats
@@ -72,12 +74,24 @@ class Case:
     c: float
     iota: float
     exploration: float | None
-    broken: str  # how Assumption 1 is broken; empty if it holds
-    curves: Any  # for the first budget of Remark 1, which may be larger than the table
+    broken: str  # how Assumption 1 is violated; empty if it holds
+    curves: Any  # for the first budget of Remark 1, which may be beyond the table
 
     @property
     def arms(self) -> int:
         return len(self.means)
+
+    @cached_property
+    def least_c(self) -> float:
+        """Smallest c with which Assumption 2 holds for `beta`."""
+        return cx.smallest_c(self.means, self.beta)
+
+    @property
+    def steep(self) -> str:
+        """How Assumption 2 is violated; empty if it holds."""
+        if self.least_c <= self.c * (1 + 1e-12):
+            return ""
+        return f"beta = {self.beta:.4g} needs c >= {self.least_c:.4g}, and c = {self.c:.4g}"
 
 
 def _line(about: str, source: str, statement: str, value: float, condition: str) -> Guarantee:
@@ -103,13 +117,11 @@ def _problem(case: Case) -> Iterator[Guarantee]:
         yield _no(PROBLEM, "Assumption 1", RISES, case.broken)
     else:
         yield _line(PROBLEM, "Assumption 1", RISES, 1.0, f"at every pull up to {case.budget:,}")
-    needed = cx.smallest_c(case.means, case.beta)
-    holds = needed <= case.c * (1 + 1e-12)
-    text = f"beta = {case.beta:.4g} needs c >= {needed:.4g}"
-    if holds:
-        yield _line(PROBLEM, "Assumption 2", INCREMENTS, 1.0, text)
+    if case.steep:
+        yield _no(PROBLEM, "Assumption 2", INCREMENTS, case.steep)
     else:
-        yield _no(PROBLEM, "Assumption 2", INCREMENTS, f"{text}, and c = {case.c:.4g}")
+        text = f"beta = {case.beta:.4g} needs c >= {case.least_c:.4g}"
+        yield _line(PROBLEM, "Assumption 2", INCREMENTS, 1.0, text)
     gaps = f"arm {case.best} is best; gaps {some}{more}"
     yield _line(PROBLEM, "Eq. (complxIndex)", "H_{1,2}", cx.h1(case.gaps), gaps)
     yield _line(PROBLEM, "Thm 2", "H_2", cx.h2(case.gaps), gaps)
@@ -126,10 +138,12 @@ def _rising_ucbe(case: Case) -> Iterator[Guarantee]:
     yield _budget_line(name, "Cor. 1, Eq. (timeBoundUCB)", right, case)
     first = partial(ucbe.first_budget, window=case.window, beta=case.beta, c=case.c)
     yield _first_line(name, "Remark 1, Eq. (timeBoundUCB)", case, first)
-    closed = ucbe.exploration_limit_polynomial(
-        case.gaps, case.budget, case.noise, case.window, case.beta, case.c
-    )
-    yield _limit_line("a*(0)", closed, "Cor. 1, Eq. (aStar)")
+    closed = partial(
+        ucbe.exploration_limit_polynomial,
+        case.gaps, case.budget, case.noise, case.window, case.beta, case.c,
+    )  # fmt: skip
+    yield _limit_line("a*(0)", closed(), "Cor. 1, Eq. (aStar)")
+    yield _ucbe_closed_regret(case, closed(iota=case.iota))
 
 
 def _limit_line(
@@ -150,7 +164,7 @@ def _ucbe_error(case: Case, limit: float | ucbe.NoExploration) -> Iterator[Guara
         own = [("the given a", case.exploration)]
     source, statement = "Thm 1, Eq. (ucb_error_prob_ub)", "error of argmax B <= 2TK exp(-a/10)"
     for what, a in (*own, (f"10 log(2TK/{DELTA:g})", theory)):
-        because = case.broken or _too_large(a, limit, "a*(0)")
+        because = _too_large(a, limit, "a*(0)")
         if because:
             yield _no(R_UCBE, source, statement, because)
         else:
@@ -158,7 +172,7 @@ def _ucbe_error(case: Case, limit: float | ucbe.NoExploration) -> Iterator[Guara
 
 
 def _too_large(a: float, limit: float | ucbe.NoExploration, name: str) -> str:
-    """Return why Thm 1 does not cover an exploration; an empty text if it does."""
+    """Return why Thm 1 does not cover an exploration parameter; empty if it does."""
     if isinstance(limit, ucbe.NoExploration):
         return f"there is no {name}"
     return f"a = {a:.4g} is above {name} = {limit:.4g}" if a > limit else ""
@@ -171,7 +185,7 @@ def _ucbe_regret(case: Case, limit: float | ucbe.NoExploration) -> Guarantee:
     a = case.exploration
     if a is None:
         a = limit if isinstance(limit, float) else math.nan
-    because = case.broken or _too_large(a, limit, name)
+    because = _too_large(a, limit, name)
     if not because and promised < 1:
         because = f"iota T = {case.iota * case.budget:g} is below one pull"
     if because:
@@ -179,6 +193,27 @@ def _ucbe_regret(case: Case, limit: float | ucbe.NoExploration) -> Guarantee:
     error = math.log(2 * case.budget * case.arms) - a / 10
     log = _log_sum([error, _log_late(case, promised)])
     return _bound(R_UCBE, source, statement, log, f"at a = {a:.4g}; rewards in [0, 1]")
+
+
+def _ucbe_closed_regret(case: Case, limit: float | ucbe.NoExploration) -> Guarantee:
+    source, name = "Cor. 1", f"a*({case.iota:g}) of Eq. (aStar)"
+    statement = "simple regret <= error + c 2^beta iota^-beta T^(1-beta)"
+    a = case.exploration
+    if a is None:
+        a = limit if isinstance(limit, float) else math.nan
+    because = _too_large(a, limit, name)
+    if not because and case.iota == 0:
+        because = "iota = 0 promises no pull"
+    if because:
+        return _no(R_UCBE, source, statement, because)
+    error = math.log(2 * case.budget * case.arms) - a / 10
+    late = case.beta * math.log(2 / case.iota) + _log_order(case)
+    return _bound(R_UCBE, source, statement, _log_sum([error, late]), f"at a = {a:.4g}")
+
+
+def _log_order(case: Case) -> float:
+    """Return log(c T^(1-beta))."""
+    return math.log(case.c) + (1 - case.beta) * math.log(case.budget)
 
 
 def _rising_sr(case: Case) -> Iterator[Guarantee]:
@@ -195,7 +230,7 @@ def _rising_sr(case: Case) -> Iterator[Guarantee]:
         for j in condition.failing
     ]
     phases = ", ".join(map(str, condition.failing))
-    because = case.broken or (f"the condition fails in phases {phases}" if failing else "")
+    because = f"the condition fails in phases {phases}" if failing else ""
     if failing:
         yield _no(R_SR, "Thm 2, Eq. (timeBudgetLBSR2)", PHASES, _few(failing))
     else:
@@ -203,6 +238,7 @@ def _rising_sr(case: Case) -> Iterator[Guarantee]:
     yield from _sr_bounds(case, because)
     right = rising_sr_bounds.minimum_budget(case.gaps, case.window, case.beta, case.c)
     yield _budget_line(R_SR, "Cor. 2, Eq. (timeBudgetLBSR)", right, case)
+    yield _sr_closed_regret(case, right)
     first = partial(rising_sr_bounds.first_budget, window=case.window, beta=case.beta, c=case.c)
     yield _first_line(R_SR, "Remark 1, Eq. (timeBudgetLBSR)", case, first)
 
@@ -213,28 +249,41 @@ def _few(items: list[str], most: int = 3) -> str:
 
 
 def _sr_bounds(case: Case, because: str) -> Iterator[Guarantee]:
-    source = "Thm 2, Eq. (SRErrorProb)"
-    printed, proved = "error <= K(K-1)/2 exp(...)", "error, as its proof supports it"
-    regret = "simple regret <= error + mu(T) - mu(N_(K-1))"
+    printed = "Thm 2, Eq. (SRErrorProb)", "error <= K(K-1)/2 exp(...)"
+    proved = "Thm 2, proof", "error, as its proof supports it"
+    regret = "Thm 2", "simple regret <= error + mu(T) - mu(N_(K-1))"
     if because:
-        for statement in (printed, proved, regret):
-            yield _no(R_SR, source, statement, because)
+        for place in (printed, proved, regret):
+            yield _no(R_SR, *place, because)
         return
-    ordered = np.sort(case.gaps)
-    lengths = phase_lengths(case.arms, case.budget)
-    signal = cx.signal_to_noise(ordered, case.noise)
     least = float(cx.signal_to_noise(np.array(cx.h2(case.gaps) ** -0.5), case.noise))
     exponent = -case.window / 8 * (case.budget - case.arms) / log_bar(case.arms) * least
     log = math.log(case.arms * (case.arms - 1) / 2) + exponent
-    yield _bound(R_SR, source, printed, log, "constant 8, as printed")
-    terms = [
+    yield _bound(R_SR, *printed, log, "constant 8, as printed")
+    error = _log_sum(_sr_terms(case))
+    yield _bound(R_SR, *proved, error, "constant 16")
+    log = _log_sum([error, _log_late(case, phase_lengths(case.arms, case.budget)[-1])])
+    yield _bound(R_SR, *regret, log, "with the error that the proof supports")
+
+
+def _sr_closed_regret(case: Case, right: float) -> Guarantee:
+    source = "Cor. 2"
+    statement = "simple regret <= error + c 4^beta T^(1-beta) log(K)^beta"
+    if case.budget < right:
+        return _no(R_SR, source, statement, f"T = {case.budget:,} is below {right:.4g}")
+    late = case.beta * math.log(4 * log_bar(case.arms)) + _log_order(case)
+    log = _log_sum([_log_sum(_sr_terms(case)), late])
+    return _bound(R_SR, source, statement, log, "with the error that the proof supports")
+
+
+def _sr_terms(case: Case) -> list[float]:
+    """Return the logarithms of the terms of the error in the proof of Thm 2."""
+    signal = cx.signal_to_noise(np.sort(case.gaps), case.noise)
+    return [
         -max(1, window_length(case.window, n)) / 16 * x
-        for j, n in enumerate(lengths, 1)
+        for j, n in enumerate(phase_lengths(case.arms, case.budget), 1)
         for x in signal[-j:].tolist()
     ]
-    yield _bound(R_SR, "Thm 2, proof", proved, _log_sum(terms), "constant 16")
-    log = _log_sum([_log_sum(terms), _log_late(case, lengths[-1])])
-    yield _bound(R_SR, "Thm 2", regret, log, "with the error that the proof supports")
 
 
 def _log_late(case: Case, pulls: int) -> float:
@@ -265,9 +314,8 @@ def _round_robin_window(case: Case) -> Iterator[Guarantee]:
     bias = case.budget * float(gamma[each - window_length(case.window, each)])
     allowed = float(np.sort(case.gaps)[1]) / 2
     fails = f"T gamma = {bias:.3g} is above Delta_(2)/2 = {allowed:.3g}" if bias > allowed else ""
-    because = case.broken or fails
-    if because or each == 0:
-        yield _no(RR_SW, source, statement, because or "there is not one pull for each arm")
+    if fails or each == 0:
+        yield _no(RR_SW, source, statement, fails or "there is not one pull for each arm")
     else:
         signal = cx.signal_to_noise(np.sort(case.gaps)[1:], case.noise)
         h = max(1, window_length(case.window, each))
@@ -312,10 +360,11 @@ def _lower_bounds(case: Case) -> Iterator[Guarantee]:
         yield _no(ANY, source, statement, few)
     complexity = cx.h1(case.gaps)
     statements = (
-        ("some error >= 1/4 exp(-8T/(sigma^2 H))", 8.0, 1.0),
-        ("some error >= 1/4 exp(-32T/(sigma^2 log K H))", 32.0, math.log(arms)),
-    )
-    for statement, factor, more in statements:
+        ("some error >= 1/4 exp(-8T/(sigma^2 H))", 8.0, 1.0, "among instances with H_{1,2} up to"),
+        ("some error >= 1/4 exp(-32T/(sigma^2 log K H))", 32.0, math.log(arms),
+         "on an instance with H_{1,2} ="),
+    )  # fmt: skip
+    for statement, factor, more, where in statements:
         because = ""
         if arms < needed - 1:
             because = few.replace(f"{needed:.4g}", f"{needed - 1:.4g}")
@@ -327,10 +376,23 @@ def _lower_bounds(case: Case) -> Iterator[Guarantee]:
             yield _no(ANY, "Thm 4", statement, because)
         else:
             log = math.log(0.25) - factor * case.budget / (case.noise**2 * complexity * more)
-            yield _bound(ANY, "Thm 4", statement, log, f"H = H_{{1,2}} = {complexity:.4g}")
+            yield _bound(ANY, "Thm 4", statement, log, f"{where} {complexity:.4g}")
 
 
 def statements(case: Case) -> tuple[Guarantee, ...]:
     """Return all statements, in the paper's order."""
     parts = (_problem, _rising_ucbe, _rising_sr, _round_robin_window, _lower_bounds)
-    return tuple(line for part in parts for line in part(case))
+    return tuple(_under_assumptions(line, case) for part in parts for line in part(case))
+
+
+# Places of statements that need Assumption 2 too.
+NEED_ASSUMPTION_2 = ("Cor.", "Remark", "App. E, Eq.")
+
+
+def _under_assumptions(line: Guarantee, case: Case) -> Guarantee:
+    """Return the line, or why it does not apply if an assumption of its theorem is violated."""
+    if line.about in (PROBLEM, ANY):  # the lower bounds are about instances of their own
+        return line
+    steep = case.steep if line.source.startswith(NEED_ASSUMPTION_2) else ""
+    because = case.broken or steep
+    return _no(line.about, line.source, line.statement, because) if because else line

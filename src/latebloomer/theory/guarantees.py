@@ -1,8 +1,8 @@
 """What the paper guarantees for one problem at one budget, as a table.
 
 Each line is a statement of the paper with its number, or "does not apply, because ..." with the
-numbers of the condition that fails. Bounds are kept as logarithms, since many underflow. The lines
-are made in `guarantee_lines.py`.
+numbers of the condition that fails. Bounds are stored as logarithms, because many are too small
+for a double. `guarantee_lines.py` makes the lines.
 """
 
 import math
@@ -10,10 +10,11 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from latebloomer._util.text import aligned, data_frame
-from latebloomer.errors import SettingError
+from latebloomer.errors import SettingError, unknown
 from latebloomer.theory import complexity as cx
 from latebloomer.theory.complexity import Floats
 from latebloomer.theory.guarantee_lines import (
+    ABOUT,
     ANY,
     CONDITIONS,
     R_SR,
@@ -24,11 +25,12 @@ from latebloomer.theory.guarantee_lines import (
     statements,
 )
 
-LEAST_BETA, USUAL_BETA = 1.1, 1.5  # below the first, budgets are beyond use: c is fitted instead
-LARGEST_BETA = 10.0  # for curves that hardly rise, which allow any
+# Below LEAST_BETA, budgets are too large to be useful: fit c instead.
+LEAST_BETA, USUAL_BETA = 1.1, 1.5
+LARGEST_BETA = 10.0  # for curves that hardly rise, which allow any beta
 
-# The orders of sections 4 to 7, constants and logarithms of T left out. H is H_{1,eta}, the sum
-# of Delta_i^-eta; q = min(beta, 3/2). The paper's source has them in its text, in no table.
+# The orders of sections 4 to 7, without constants and logarithms of T. H is H_{1,eta}, the sum of
+# Delta_i^-eta; q = min(beta, 3/2). The paper has them in its text, not in a table.
 RATES = (
     ("", "budget needed", "error, the negative exponent", "simple regret"),
     (R_UCBE, "H_{1,1/q}^(q/(q-1))", "a*(0)/10: eps^3 T^(2q-2)/(sigma^2 H_{1,1/q}^(2q))",
@@ -49,13 +51,13 @@ class Guarantees:
     label : str
         Label of the problem.
     arms : int
-        K, the number of arms.
+        Number of arms, K.
     budget : int
-        T, the total number of pulls.
+        Total number of pulls, T.
     noise : float
-        Sigma.
+        Sub-Gaussian level of the rewards, sigma.
     window : float
-        Epsilon.
+        Share of an arm's pulls whose rewards its rating uses, epsilon.
     beta : float
         Exponent of Assumption 2.
     c : float
@@ -89,10 +91,12 @@ class Guarantees:
 
     def of(self, about: str) -> list[Guarantee]:
         """Return the statements about one algorithm."""
+        if about not in ABOUT:
+            raise unknown("algorithm of these statements", about, ABOUT)
         return [statement for statement in self.statements if statement.about == about]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain data; None in place of nan and infinities."""
+        """Return all attributes as plain data, with None in place of nan and infinities."""
         lines = [
             asdict(statement) | {"applies": statement.applies} for statement in self.statements
         ]
@@ -106,7 +110,7 @@ class Guarantees:
 
 
 def _finite(value: Any) -> Any:
-    """Return plain data without nan and infinities, which JSON does not have."""
+    """Return plain data with None in place of nan and infinities, which JSON does not have."""
     if isinstance(value, dict):
         return {key: _finite(item) for key, item in value.items()}
     if isinstance(value, list):
@@ -115,7 +119,7 @@ def _finite(value: Any) -> Any:
 
 
 def shown(statement: Guarantee) -> str:
-    """Return the value as text, as a power of ten where a double is too small or too large.
+    """Return the value as text; a power of ten if it is too small or too large for a double.
 
     >>> shown(Guarantee("", "", "", 0.0, -1234.5, "")), shown(Guarantee("", "", "", 0.5, -0.3, ""))
     ('10^-1234.5', '0.5')
@@ -148,24 +152,25 @@ def guarantees(
     problem : Curves
         A `Problem`, or a table of means, one row per arm.
     budget : int
-        T, the total number of pulls.
+        Total number of pulls, T.
     noise : float | None
         The sub-Gaussian level sigma of the rewards. Default: that of the problem's noise.
     window : float
-        Epsilon, the share of an arm's pulls that its rating uses.
+        Epsilon, the share of an arm's pulls whose rewards its rating uses.
     exploration : float | None
-        A, R-UCBE's exploration parameter. Default: the largest that the theorem allows.
+        Exploration parameter a of R-UCBE. Default: the largest that the theorem allows.
     beta : float | None
-        Exponent of Assumption 2. Default: the largest that goes with c.
+        Exponent of Assumption 2. Default: the largest value that is possible with c.
     c : float | None
-        Constant of Assumption 2. Default: 1, or the smallest that goes with beta.
+        Constant of Assumption 2. Default: 1, or the smallest value that is possible with `beta` if
+        that is set.
     iota : float
         Share of the budget that the regret bound of R-UCBE promises to the best arm.
 
     Returns
     -------
     Guarantees
-        The statements; print it.
+        The statements; `print` them.
 
     Examples
     --------
@@ -199,7 +204,7 @@ def guarantees(
 
 
 def _noise_of(problem: Any, arms: int, noise: float | None) -> float:
-    """Return sigma: the number given, or the level of the problem's noise."""
+    """Return sigma: the argument, or else the level of the problem's noise."""
     level = noise
     if level is None and hasattr(problem, "noise"):
         level = problem.noise.level(arms)
@@ -212,7 +217,7 @@ def _noise_of(problem: Any, arms: int, noise: float | None) -> float:
 
 
 def _assumption_2(means: Floats, beta: float | None, c: float | None) -> tuple[float, float]:
-    """Return beta and c of Assumption 2: those given, or the ones that go with them."""
+    """Return beta and c of Assumption 2: the arguments, with fitted values for missing ones."""
     if beta is None:
         largest = cx.largest_beta(means, 1.0 if c is None else c)
         usable = largest is not None and largest >= LEAST_BETA
@@ -225,7 +230,7 @@ def _assumption_2(means: Floats, beta: float | None, c: float | None) -> tuple[f
 
 
 def _broken(means: Floats) -> str:
-    """Return how Assumption 1 is broken; an empty text if it holds."""
+    """Return how Assumption 1 is violated; an empty text if it holds."""
     falls, bends = cx.violations(means, cx.TIE)
     for what, violations in (("falls", falls), ("bends up", bends)):
         first = next((violation for violation in violations if violation), None)

@@ -76,7 +76,7 @@ def error_lower_bound_many_arms(budget: int, noise: float, complexity: float, ar
     .. math:: e_T \ge \tfrac14 \exp\bigl(-32T / (\sigma^2 \log(K)\, H_{1,2})\bigr)
               \qquad \text{[Mussi24, Thm 4, second statement]}
 
-    `complexity` is the set's bound on H_{1,2}; it must be at least 16 K^2.
+    `complexity` is H_{1,2} of that instance. It is below 16 K^2 in the set of the proof.
 
     >>> round(error_lower_bound_many_arms(100, 1.0, complexity=1600 / math.log(10), arms=10), 6)
     0.033834
