@@ -383,6 +383,17 @@ def test_when_all_fail_each_reason_is_said_and_again_on_resume(path):
         assert any("Traceback" in note for note in caught.value.__notes__)
 
 
+def test_when_all_fail_alike_the_reason_and_its_traceback_are_shown_once():
+    learners = {f"net {i}": failing(1, ValueError("too\n  wide")) for i in range(7)}
+    with pytest.raises(errors.AllFailed) as caught:
+        quiet(learners | {"odd": failing(1, KeyError("odd"))}, 80, runner=LocalRunner(retries=0))
+    assert str(caught.value).splitlines()[1:] == [
+        "  net 0, net 1, net 2, net 3 and 3 more: pull 1 failed once: ValueError: too wide",
+        "  odd: pull 1 failed once: KeyError: 'odd'",
+    ]
+    assert len(caught.value.__notes__) == 2
+
+
 def test_when_the_last_learner_in_the_race_fails_a_dropped_one_is_kept(path):
     learners = {"a": curve(4, 0.3), "b": curve(4, 0.4), "last": failing(40, ValueError("bad"))}
     verdict = quiet(learners, 120, policy="i-epoch", journal=path, winner_share=0.1)

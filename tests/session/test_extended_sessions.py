@@ -248,7 +248,7 @@ def test_a_session_whose_arms_have_left_can_be_extended(policy, kinds, revive):
         session.apply(events.LearnerLeft(arm, how))
     extend(session, 90, revive=revive)
     assert session.over and session.spent == 12
-    assert session.reason.startswith("no learner that takes pulls remains")
+    assert session.reason.startswith("no learner is left to train")
     assert session.racing == tuple(arm for arm, how in enumerate(kinds) if how == events.FINISHED)
 
 

@@ -122,7 +122,7 @@ def test_pulls_stay_unspent_when_the_last_remaining_arm_leaves(kind):
     best = session.recommend().name
     said = f"all remaining learners failed; {best}, dropped before, is kept"
     if kind == events.FINISHED:
-        said = "no learner that takes pulls remains"
+        said = "no learner is left to train"
         assert session.recommend().arm == last
     else:  # the arm that was dropped last is the next best
         dropped = [view for view in session.standings()[1:] if view.state == "dropped"]

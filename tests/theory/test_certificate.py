@@ -168,6 +168,12 @@ def test_a_certificate_says_that_it_holds_or_what_is_missing(rng):
     found = certificate([[0.5] * 40, [0.4] * 40, [0.45] * 40], 0.1, horizon=40)
     assert not found.certified(0) and found.rival(0) == 2
     assert "arm 2 is the closest rival that the bounds leave open" in found.missing(0)
+    names = ["a", "b", "c"]
+    assert found.explained(0, names, ended=[0]) == found.explained(0, names)
+    assert found.explained(0, names, ended=[0, 2])[0] == (
+        "there is no proof: a and c are both trained to the end, and the noise of their scores "
+        "hides who is ahead"
+    )
     assert f"arm 2 could reach {found.upper[2]:.4g} at 40 pulls" in found.missing(0)
     assert f"arm 0 has at least {found.lower[0]:.4g}" in found.missing(0)
     found = certificate([[0.5] * 2, [0.4] * 40], 0.1, horizon=40)

@@ -1,4 +1,4 @@
-"""What is known of a race: the fold of its journal."""
+"""The state of a race, which is computed from the events in its journal."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,34 +17,36 @@ from latebloomer.session.arm_views import SETTINGS, LearnerView
 from latebloomer.session.checked_inputs import set_aside, whole_budget
 from latebloomer.session.session import Session
 
-PROVISIONAL = 1000  # pulls per arm of a time-based race, until the first sweep has been measured
-MANY_CRASHES = 3  # processes lost in the same pull after which a warning names the learner
+# Provisional pulls per arm if the budget is in seconds, until the first sweep was measured.
+PROVISIONAL = 1000
+MOST_NAMED = 5  # learners that an error names for one reason; of more, the first ones
+MANY_CRASHES = 3  # after this many processes lost in the same pull, name the learner in a warning
 
 
 class BestScore(NamedTuple):
-    """The best score of a learner so far, and when it was reported first."""
+    """The best score of a learner so far, and when it was first reported."""
 
     score: float
-    n: int  # pulls of the learner
-    steps: int  # its own, where pulls are shares of its training
+    n: int  # number of pulls of the learner then
+    steps: int  # number of its training steps then, if pulls are shares of a full training
 
 
 class LatestPlan(NamedTuple):
-    """When the budget was last set."""
+    """The time at which the budget was last set."""
 
     elapsed: float  # seconds of the race
     spent: int  # pulls of all arms
     phase: int  # number of the phase
-    final: bool  # whether the race was over already, or was stopped
+    final: bool  # whether the race was already over or stopped
 
 
 SETS_BUDGET = events.BudgetReplanned | events.WinnerSelected | events.Stopped
 
 
 class RaceState:
-    """A race as its events made it: the session, and what a session does not keep.
+    """The state of a race: its session, and data that a session does not store.
 
-    Like a session it changes by `apply` alone, so that a journal replayed is the race resumed.
+    Like a session, it is changed only by `apply`, so replaying a journal gives the same state.
     """
 
     def __init__(self, created: events.Created, policy: Policy | str | None = None) -> None:
@@ -52,45 +54,47 @@ class RaceState:
         self.id, self.names = created.race, created.names
         self.settings = Settings.from_dict(dict(created.settings), policy)
         self.session = fresh_session(self.settings, created.names)
-        self.shares = self.settings.shares  # of a full training that each learner's pull is
+        self.shares = self.settings.shares  # share of a full training that is one pull, by learner
         arms = len(self.names)
         self.times = PullTimes(arms)
-        self.planned: LatestPlan | None = None  # since the start, or since the extension
-        self.steps = [0] * arms  # of the learners' own, where pulls are shares of their training
+        self.planned: LatestPlan | None = None  # since the start or the latest extension
+        # Number of training steps by arm, if pulls are shares of a full training.
+        self.steps = [0] * arms
         self.bests: dict[int, BestScore] = {}  # by arm
-        self.building_seconds = 0.0  # spent on making learners
+        self.building_seconds = 0.0  # seconds spent on building learners
         self.failures: list[events.PullFailed] = []
-        # How often each pull (arm, n) has failed, and how often its process was lost in it.
+        # How often each pull (arm, n) has failed, and how often the process was lost in it.
         self.tries: Counter[tuple[int, int, bool]] = Counter()
         self.departures: dict[int, events.LearnerLeft] = {}
-        # What the verdict mentions, in order.
+        # Warnings for the verdict, in order.
         self.notes: list[events.WarningNoted | events.LearnerLeft | events.Extended] = []
         self.checkpoints: dict[int, events.Saved] = {}  # of each arm the newest
-        self.models: dict[int, events.ModelKept] = {}  # what generators yielded: the winner's
-        # Of each arm: pulls of which a failed attempt is part of what the learner has trained,
-        # and how many of these its newest checkpoint includes.
+        self.models: dict[int, events.ModelKept] = {}  # saved models of generators that won
+        # By arm: pulls with a failed attempt of which the learner kept the training, and how many
+        # of these attempts its latest checkpoint includes.
         self._attempts = defaultdict[int, list[int]](list)
         self._attempts_saved: Counter[int] = Counter()
-        self.details: dict[int, Mapping[str, Any]] = {}  # of each arm, with its latest score
+        self.details: dict[int, Mapping[str, Any]] = {}  # details of each arm's latest score
         self.row_sums: dict[int, events.RowsScored] = {}  # of each arm the newest
         self.programs: dict[int, events.ProgramStarted] = {}  # of each arm the newest
         self._unsaved: set[int] = set()  # arms that could not be saved
-        self.trials: dict[int, events.Assigned] = {}  # of another tool that trains the arms
+        self.trials: dict[int, events.Assigned] = {}  # trials of another tool that trains the arms
         self.verdict: events.RaceFinished | None = None
-        # Arms that trained in an earlier process and have not been pulled in this one: restoring
-        # them is not the race's time.
+        # Arms that were trained in an earlier process and not pulled in this one yet: the time to
+        # restore them does not count.
         self.resumed: set[int] = set()
-        # The latest score, what has happened since, and what followed from each.
+        # The latest score, later events, and the drops and revivals that followed from each.
         self.latest: list[events.Event] = []
         self.started: float | None = None  # seconds since 1970
         self.elapsed = 0.0  # seconds of the race so far
-        self.trained_until = 0.0  # the same when its newest pull was counted
-        self._under_way = False  # whether a process has it, or was killed with it
-        self._crashes: list[tuple[int, int]] = []  # pulls told when a process was lost, and whose
+        self.trained_until = 0.0  # seconds of the race when the latest pull was counted
+        self._under_way = False  # whether a process runs the race or was killed while running it
+        # (pulls counted then, arm) for each lost process.
+        self._crashes: list[tuple[int, int]] = []
 
     @classmethod
     def replayed(cls, entries: Iterable[Entry], policy: Policy | str | None = None) -> "RaceState":
-        """Return the race as its journal left it; raise an error if the policy differs."""
+        """Return the state from a journal's entries; raise an error if the policy differs."""
         stream = iter(entries)
         first = next(stream, None)
         if first is None or not isinstance(first.event, events.Created):
@@ -107,7 +111,7 @@ class RaceState:
         return race
 
     def replay(self, entries: Iterable[Entry]) -> None:
-        """Take in what a journal says next."""
+        """Apply the next entries of a journal."""
         for entry in entries:
             self.elapsed = entry.elapsed
             try:
@@ -122,7 +126,7 @@ class RaceState:
                 ) from error
 
     def apply(self, event: events.Event) -> Sequence[events.Event]:
-        """Take in what has happened; return what follows from it: arms dropped or revived."""
+        """Apply an event; return the drops and revivals that follow from it."""
         drops = self.session.drops
         known = len(drops)
         if type(event) is events.ScoreReported:  # most are
@@ -195,12 +199,12 @@ class RaceState:
                 self.row_sums[event.arm] = event
             case events.ProgramStarted():
                 self.programs[event.arm] = event
-            case events.SaveFailed() if event.arm not in self._unsaved:  # noted once
+            case events.SaveFailed() if event.arm not in self._unsaved:  # only once per arm
                 self._unsaved.add(event.arm)
                 text = f"could not be saved ({event.reason}); the race continues"
                 self.notes.append(events.WarningNoted(event.arm, text))
             case events.ProcessStarted():
-                if self._under_way and not self.session.over:  # the process before was lost
+                if self._under_way and not self.session.over:  # the previous process was lost
                     self._crashes.append((self.session.spent, self.session.ask()))
                 self._under_way = True
                 self.resumed = {i for i, n in enumerate(self.session.pulls) if n}
@@ -217,23 +221,23 @@ class RaceState:
         if arm is not None and not 0 <= arm < len(self.names):
             raise ValueError(f"there is no arm {arm}")
 
-    # --- what is known ---
+    # --- reading the state ---
 
     def kept_attempts(self, arm: int) -> list[int]:
-        """Return the pulls of which the learner has kept what a failed attempt has trained.
+        """Return the pulls with a failed attempt of which the learner has kept the training.
 
-        It is an object, which cannot be built again.
+        Such a learner is an object that cannot be built again.
         """
         return list(self._attempts[arm])
 
     def kept_attempts_saved(self, arm: int) -> int:
-        """Return how many of these attempts the newest checkpoint includes."""
+        """Return how many of these attempts the latest checkpoint includes."""
         return self._attempts_saved[arm]
 
     def progress(self, elapsed: float) -> str:
-        """Return how much of the budget is spent, in the unit in which it was given.
+        """Return text about how much of the budget is spent, in the unit of the budget.
 
-        The second number of pulls of a race in seconds changes with its prices, so it says little.
+        For a budget in seconds, the total number of pulls changes with prices, so it is not shown.
         """
         spent, seconds = self.session.spent, self.settings.seconds
         if seconds is None:
@@ -241,7 +245,7 @@ class RaceState:
         return f"{min(elapsed, seconds):.3g} of {seconds:g} s (pull {spent:,})"
 
     def time_left(self, elapsed: float) -> str:
-        """Return how long the rest will take, by the pulls so far; empty at the end."""
+        """Return text about how long the rest will take, by the pulls so far; empty at the end."""
         session, seconds = self.session, self.settings.seconds
         if session.over:
             return ""
@@ -253,13 +257,13 @@ class RaceState:
         return f"about {span_of_time(pace * (session.budget - session.spent))} left"
 
     def crashing_learner(self) -> int | None:
-        """Return the arm in whose pull the last processes all ended, if there is one."""
+        """Return the arm in whose pull all of the last processes ended, if there is one."""
         newest = self._crashes[-MANY_CRASHES:]
         same = len(newest) == MANY_CRASHES and len(set(newest)) == 1
         return newest[0][1] if same and newest[0][0] == self.session.spent else None
 
     def learners(self) -> list[LearnerView]:
-        """Return a view of every learner, by rank, with what a session does not know of it."""
+        """Return a view of every learner, by rank, with data that the session does not have."""
         failures = defaultdict[int, list[str]](list)
         for failure in self.failures:
             failures[failure.arm].append(f"pull {failure.n} failed: {failure.reason}")
@@ -279,7 +283,7 @@ class RaceState:
         ]
 
     def _settings_of(self, arm: int) -> Mapping[str, Any]:
-        """Return the settings of what an arm trains: a trial's, or what it says of itself."""
+        """Return the settings of an arm: from its trial, from its scores, or as declared."""
         if arm in self.trials:
             return self.trials[arm].config
         reported = self.details.get(arm, {}).get(SETTINGS)
@@ -288,7 +292,7 @@ class RaceState:
         return (self.settings.learner_settings or {}).get(self.names[arm], {})
 
     def _best_of(self, arm: int) -> dict[str, Any]:
-        """Return what a view says of the best score so far."""
+        """Return the fields of a view about the best score so far."""
         if arm not in self.bests:
             return {}
         score, n, steps = self.bests[arm]
@@ -305,19 +309,31 @@ class RaceState:
 
     @property
     def every_learner_failed(self) -> bool:
-        """True if the race is over and no learner with a score is left."""
+        """True if the race is over and no learner with a score remains."""
         return self.session.over and not self.session.has_best
 
     def need_one_learner(self) -> None:
-        """Raise `AllFailed`, with every reason, if no learner with a score is left."""
+        """Raise `AllFailed`, with every reason, if no learner with a score remains."""
         if not self.every_learner_failed:
             return
         failed = [left for left in self.departures.values() if left.how == events.FAILED]
-        reasons = "\n".join(f"  {self.names[left.arm]}: {left.why}" for left in failed)
-        error = errors.AllFailed(f"Every learner has failed:\n{reasons}").quoting(reasons)
-        for details in {f.arm: f.details for f in self.failures if f.details}.values():
-            error.add_note(details)
+        reasons: dict[str, list[int]] = {}
+        for left in failed:
+            reasons.setdefault(left.why, []).append(left.arm)
+        each = "\n".join(f"  {self._named(arms)}: {why}" for why, arms in reasons.items())
+        error = errors.AllFailed(f"Every learner has failed:\n{each}").quoting(each)
+        details = {f.arm: f.details for f in self.failures if f.details}
+        for first, *_ in reasons.values():  # one traceback for each reason
+            if first in details:
+                error.add_note(details[first])
         raise error
+
+    def _named(self, arms: Sequence[int]) -> str:
+        """Return the names of learners as text: the first ones, and how many more there are."""
+        names = [self.names[arm] for arm in arms]
+        if len(names) <= MOST_NAMED:
+            return ", ".join(names)
+        return f"{', '.join(names[: MOST_NAMED - 1])} and {len(names) - MOST_NAMED + 1} more"
 
 
 def fresh_session(settings: Settings, names: Iterable[str]) -> Session:

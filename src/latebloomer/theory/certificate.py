@@ -1,27 +1,26 @@
-r"""What the rewards seen so far prove about the arms at the horizon.
+r"""Certificates: what the rewards so far prove about the arms at the horizon.
 
-By lines (the default). For a rising concave curve the mean of any of an arm's first n rewards is
-at most mu(H) in expectation, and the least-squares line through its latest m, read at H, is at
-least mu(H): the residual of a concave curve against the line is concave with zero sum and zero
-first moment over the m pulls, so it cannot be above 0 beyond them. Both are linear in the rewards,
-with noise of standard deviation
+**By lines (the default).** Let an arm's curve rise and be concave. In expectation, the mean of any
+of its first n rewards is at most mu(H). The least-squares line through its latest m rewards,
+evaluated at H, is at least mu(H) in expectation: the residual of a concave curve against the line
+is concave, with zero sum and zero first moment over the m pulls, so it cannot be above 0 after
+them. Both estimates are linear in the rewards, with noise of standard deviation
 
 .. math:: \frac{\sigma}{\sqrt m} \quad\text{and}\quad
           \sigma\sqrt{\frac1m + \frac{12 (H - l)^2}{m (m^2 - 1)}}, \qquad l = n - \frac{m-1}2.
 
-Each is looked at for m = n/4, n/2 and n, at pull counts n that rise by a tenth and are fixed
-before the first reward. Through all n rewards the line has a third of the noise of the paper's
-optimistic estimator at a window of 1/4.
+Both are computed for m = n/4, n/2 and n, at pull counts n that rise by a tenth and are fixed
+before the first reward. The line through all n rewards has a third of the noise of the paper's
+optimistic estimator with a window of 1/4.
 
-By the paper's windows (`method="windows"`). For every arm and every pull count n with a non-empty
-window, under Assumption 1,
+**By the paper's windows (`method="windows"`).** For every arm and every pull count n with a
+non-empty window, under Assumption 1,
 
     pessimistic(n) - width  <=  mu(H)  <=  optimistic(n) + width
 
-fails with probability at most delta / (2 K M) on either side, M being the number of pull counts
+fails with probability at most delta / (2 K M) on either side, where M is the number of pull counts
 that could occur [Mussi24, Lemmas 1 and 2, with the exact sum of squared weights in place of the
-constant 5]. In both, by the union bound, all hold together with probability 1 - delta, whichever
-arms were pulled and whenever one looks; so each arm's intervals may be intersected.
+constant 5].
 """
 
 import math
@@ -39,42 +38,42 @@ from latebloomer.theory.complexity import Floats, Ints
 
 LINES = "lines"  # the method by lines; the other is by the windows of the paper
 METHODS = (LINES, "windows")
-SHARES = (0.25, 0.5, 1.0)  # of an arm's rewards that a mean or a line is made of
-DELTA = 0.05  # probability that some interval fails, by default
-STEP = 1.1  # from one judged pull count to the next
-OPEN = "there is no proof at this budget, as usual for short races"  # bounds that overlap
+SHARES = (0.25, 0.5, 1.0)  # shares of an arm's rewards from which means and lines are computed
+DELTA = 0.05  # default probability that some interval fails
+STEP = 1.1  # ratio of successive pull counts at which intervals are computed
+OPEN = "there is no proof at this budget, as usual for short races"  # said if bounds overlap
 
 
 def shape_of(maximize: bool) -> str:
-    """Return what is assumed of curves, as users see them: losses are the other way up."""
+    """Return the assumed shape of curves as text, for scores or for losses."""
     return "rise and flatten" if maximize else "fall and flatten"
 
 
-@dataclass(frozen=True, eq=False)  # arrays have no single truth value to compare by
+@dataclass(frozen=True, eq=False)  # `==` of arrays has no single truth value
 class Certificate:
     """Intervals for mu_i(horizon) that hold together with probability at least 1 - delta.
 
-    The statement assumes curves that rise and are concave (Assumption 1) and sub-Gaussian noise
-    of level `noise`. If `noise_estimated`, that level was estimated from the same rewards: the
-    intervals use a larger level, which is too low with probability at most delta/10 for Gaussian
-    noise, and are infinite while there are too few rewards to say so.
+    This holds if curves rise and are concave (Assumption 1) and noise is sub-Gaussian with level
+    `noise`. If `noise_estimated`, this level was estimated from the same rewards. The intervals
+    then use a larger level, which for Gaussian noise is too low with probability at most delta/10;
+    they are infinite as long as there are too few rewards for such a level.
 
     Attributes
     ----------
     lower : Floats
         Lower ends; -inf if an arm has too few rewards.
     upper : Floats
-        Upper ends; below `lower` if the curve contradicts the assumptions.
+        Upper ends; an upper end is below its lower end if the curve contradicts the assumptions.
     horizon : int
-        Number of pulls that the intervals are about.
+        Number of pulls per arm for which the intervals hold.
     delta : float
         Probability that some interval fails.
     noise : float
-        Noise level that was used.
+        Noise level sigma that was set or estimated.
     noise_estimated : bool
         Whether the noise level was estimated from the same rewards.
     maximize : bool
-        False if rewards are losses times -1: sentences are about the losses.
+        False if rewards are losses times -1; then sentences are about the losses.
     lost : frozenset[int]
         Arms that failed. They cannot be kept, so no arm is compared with them.
     """
@@ -91,8 +90,8 @@ class Certificate:
     def certified(self, arm: int) -> bool:
         """Return whether `arm` is proved best at the horizon: its interval is above all others.
 
-        Never where some arm's curve contradicts what the proof assumes, or where no other arm is
-        left.
+        It is not proved if the curve of some arm contradicts the assumptions, or if no other arm
+        remains.
         """
         rival = self.rival(arm)
         if rival is None or self.contradicted:
@@ -101,18 +100,18 @@ class Certificate:
 
     @property
     def contradicted(self) -> list[int]:
-        """Arms whose lower bound is above their upper one: they fall, or bend upwards."""
+        """Arms whose lower bound is above their upper bound: their curves fall or bend upwards."""
         return [int(i) for i in np.flatnonzero(self.lower > self.upper) if i not in self.lost]
 
     def rival(self, arm: int) -> int | None:
-        """Return the other arm that could reach highest; None if all others are lost."""
+        """Return the other arm with the highest upper bound; None if all others have failed."""
         if not 0 <= arm < len(self.upper):
             raise ArmError(f"arm {arm}, but there are arms 0 to {len(self.upper) - 1}")
         others = [i for i in range(len(self.upper)) if i != arm and i not in self.lost]
         return max(others, key=lambda i: self.upper[i], default=None)
 
     def missing(self, arm: int) -> str:
-        """Return that `arm` is certified, or what prevents it; then numbers and conditions."""
+        """Return text: `arm` is certified, or the reason why not, with numbers and conditions."""
         finding, numbers = self.explained(arm, [f"arm {i}" for i in range(len(self.upper))])
         return f"{finding}. {numbers}" if numbers else finding
 
@@ -123,11 +122,13 @@ class Certificate:
         repeats: Collection[int] = (),
         within: tuple[float, float] = (-math.inf, math.inf),
         at: str = "",
+        ended: Collection[int] = (),
     ) -> tuple[str, str]:
-        """Return that an arm is certified, or what prevents it, by name; then the numbers.
+        """Return two texts: that an arm is certified, or the reason why not; and the numbers.
 
-        The numbers come with their conditions. Arms in `repeats` repeat rewards. A bound that is
-        not `within` two rewards says nothing. `at` is the horizon as text.
+        The numbers include their conditions. Arms in `repeats` repeat rewards. A bound outside the
+        range `within` says nothing. `at` is the horizon as text. Arms in `ended` have been
+        trained to the end.
         """
         rival, shape = self.rival(arm), shape_of(self.maximize)
         at = at or f"at {self.horizon:,} pulls"
@@ -165,8 +166,13 @@ class Certificate:
             end = "at least" if self.maximize else "at most"
             numbers = f"{numbers}, and {names[arm]} has {end} {sign * sure:.4g}"
         conditions = f"{share}, if curves {shape} and the noise level is {noise}"
-        closest = f"{names[rival]} is the closest rival that the bounds leave open"
-        return f"{OPEN}: {closest}", f"By the bounds, {numbers} ({conditions})"
+        finding = f"{OPEN}: {names[rival]} is the closest rival that the bounds leave open"
+        if arm in ended and rival in ended:
+            both = f"{names[arm]} and {names[rival]} are both trained to the end"
+            finding = (
+                f"there is no proof: {both}, and the noise of their scores hides who is ahead"
+            )
+        return finding, f"By the bounds, {numbers} ({conditions})"
 
 
 def certificate(
@@ -183,23 +189,21 @@ def certificate(
 ) -> Certificate:
     """Return intervals for each mu_i(horizon) from each arm's rewards in order.
 
-    `noise` is the sub-Gaussian level sigma, or None to estimate it; then its own uncertainty is
-    part of the intervals. `budget`, the most pulls any arm could have had, makes the intervals
-    narrower where it is below the horizon; it must not depend on rewards. `score_range` is what a
-    mean cannot leave, (0, 1) for an accuracy. `window` is for `method="windows"`. If you
-    check several times, to stop when the answer is there, give the maximum number of checks
-    (`looks`): an estimated noise level must then be large enough every time.
+    If the noise is estimated, its own uncertainty is part of the intervals. A `budget` below the
+    horizon makes the intervals narrower. If you check several times in order to stop early, set
+    the maximum number of checks, `looks`: an estimated noise level must then be large enough at
+    every check.
 
     Parameters
     ----------
     rewards : Sequence[ArrayLike]
         Rewards of each arm, in order.
     noise : float | None
-        Noise level sigma. Default: estimated.
+        Sub-Gaussian noise level sigma; None to estimate it.
     horizon : int
         Number of pulls per arm at which arms are compared.
     window : float
-        Epsilon, the share of an arm's pulls that its rating uses.
+        Epsilon, the share of an arm's pulls whose rewards its rating uses.
     delta : float
         Probability that some interval fails.
     budget : int | None
@@ -207,14 +211,15 @@ def certificate(
     method : str
         "lines" or "windows".
     score_range : tuple[float, float] | None
-        Lowest and highest possible mean.
+        Lowest and highest possible mean reward, such as (0, 1) for an accuracy. Default: no
+        limits.
     looks : int
-        Maximum number of checks.
+        Maximum number of checks. Default: 1.
 
     Returns
     -------
     Certificate
-        Interval for each arm.
+        The intervals of all arms.
 
     Examples
     --------
@@ -252,9 +257,9 @@ def certificate(
 def _covering(
     arrays: list[Floats], estimate: float, delta: float, looks: int
 ) -> tuple[float, float]:
-    """Return a noise level that is too low with probability delta/10, and the delta that is left.
+    """Return a noise level that is too low with probability delta/10, and the remaining delta.
 
-    Infinite if there are so few second differences that the estimate proves nothing.
+    The level is infinite if there are too few second differences for such a level.
     """
     margin = noise_margin(delta / 10 / looks, sum(max(0, len(x) - 2) for x in arrays))
     level = estimate * margin if math.isfinite(margin) else math.inf  # 0 times infinity is nan
@@ -267,7 +272,7 @@ def _covering(
 def _by_lines(
     arrays: list[Floats], most: int, horizon: int, noise: float, delta: float
 ) -> list[tuple[float, float]]:
-    """Return intervals for all arms."""
+    """Return the intervals of all arms by lines."""
     counts = _judged_counts(most)
     claims = 2 * len(arrays) * len(counts) * len(SHARES)
     scale = noise * math.sqrt(2 * math.log(max(1, claims) / delta))
@@ -275,7 +280,7 @@ def _by_lines(
 
 
 def _judged_counts(most: int) -> Ints:
-    """Pull counts at which arms are judged: each a tenth above the last, and `most` itself.
+    """Return the pull counts at which intervals are computed: each a tenth above the last.
 
     >>> _judged_counts(28).tolist()
     [3, 4, 5, 6, 7, 8, 9, 10, 11, 13, 15, 17, 19, 21, 24, 27, 28]
@@ -290,7 +295,7 @@ def _judged_counts(most: int) -> Ints:
 def _line_interval(
     rewards: Floats, counts: Ints, horizon: int, scale: float
 ) -> tuple[float, float]:
-    """Return one arm's interval: the best of all judged counts and shares."""
+    """Return one arm's interval: the intersection over all judged counts and shares."""
     counts = counts[counts <= len(rewards)]
     if len(counts) == 0:
         return -math.inf, math.inf
@@ -315,12 +320,12 @@ def _line_interval(
 
 
 def _usable_counts(most: int, window: float) -> int:
-    """Return how many pull counts up to `most` have a window with a reward in it."""
+    """Return the number of pull counts up to `most` with a non-empty window."""
     return most - first_full(window) + 1 if window_length(window, most) >= 1 else 0
 
 
 def _interval(rewards: Floats, horizon: int, window: float, scale: float) -> tuple[float, float]:
-    """Return one arm's interval: the intersection over the pull counts so far."""
+    """Return one arm's interval: the intersection over all its pull counts."""
     n = np.arange(1, len(rewards) + 1, dtype=np.int64)
     n = n[window_lengths(n, window) > 0]
     if len(n) == 0:
@@ -336,7 +341,7 @@ def _estimates(rewards: Floats, n: Ints, h: Ints, horizon: int) -> tuple[Floats,
 
     [Mussi24, Eq. (mu_hat), (mu_check)].
     """
-    # The weights of each sum to 1, so the mean can be taken out: S and Q stay small.
+    # The weights of each estimate sum to 1, so subtract the mean first: S and Q stay small.
     center = float(np.mean(rewards))
     x = np.concatenate([[0.0], rewards - center])
     S, Q = np.cumsum(x), np.cumsum(np.arange(len(x)) * x)
@@ -355,7 +360,7 @@ def _as_rewards(arm: int, row: ArrayLike) -> Floats:
 
 
 def _most_pulls(arrays: list[Floats], horizon: int, budget: int | None) -> int:
-    """Pull counts that the union bound must cover: up to the horizon, or fewer by the budget."""
+    """Return the largest pull count that the union bound must cover, by horizon and budget."""
     if budget is None:
         return horizon
     cx.need(budget=budget)
@@ -373,16 +378,16 @@ def pessimistic_width(noise: float, exploration: float, pulls: ArrayLike, window
     noise : float
         The sub-Gaussian level sigma of the rewards.
     exploration : float
-        A, R-UCBE's exploration parameter.
+        Exploration parameter a of R-UCBE.
     pulls : ArrayLike
-        N, the pulls of the arm; a number or an array.
+        Number n of pulls of the arm; a number or an array of numbers.
     window : float
-        Epsilon, the share of an arm's pulls that its rating uses.
+        Epsilon, the share of an arm's pulls whose rewards its rating uses.
 
     Returns
     -------
     Floats
-        One number for each.
+        One number for each pull count.
 
     Examples
     --------
@@ -406,18 +411,18 @@ def optimistic_width(
     noise : float
         The sub-Gaussian level sigma of the rewards.
     exploration : float
-        A, R-UCBE's exploration parameter.
+        Exploration parameter a of R-UCBE.
     pulls : ArrayLike
-        N, the pulls of the arm; a number or an array.
+        Number n of pulls of the arm; a number or an array of numbers.
     horizon : int
         Number of pulls per arm at which arms are compared.
     window : float
-        Epsilon, the share of an arm's pulls that its rating uses.
+        Epsilon, the share of an arm's pulls whose rewards its rating uses.
 
     Returns
     -------
     Floats
-        One number for each.
+        One number for each pull count.
 
     Examples
     --------
@@ -435,24 +440,24 @@ def pessimistic_bias(curve: ArrayLike, pulls: ArrayLike, horizon: int, window: f
 
     [Mussi24, Lemma 1].
 
-    The lemma prints 2T - n; its appendix has 2T - 2n, which is right: T - l sums to h (2T - 2n +
-    h - 1) / 2 over the window. `curve` is one arm's means and must reach pull n - h + 2.
+    The lemma has 2T - n, but its appendix has 2T - 2n, which is right: over the window, T - l sums
+    to h (2T - 2n + h - 1) / 2. `curve` must reach pull n - h + 2.
 
     Parameters
     ----------
     curve : ArrayLike
-        One arm's means, by pull.
+        Means of one arm, by pull.
     pulls : ArrayLike
-        N, the pulls of the arm; a number or an array.
+        Number n of pulls of the arm; a number or an array of numbers.
     horizon : int
         Number of pulls per arm at which arms are compared.
     window : float
-        Epsilon, the share of an arm's pulls that its rating uses.
+        Epsilon, the share of an arm's pulls whose rewards its rating uses.
 
     Returns
     -------
     Floats
-        One number for each.
+        One number for each pull count.
 
     Examples
     --------
@@ -469,23 +474,23 @@ def optimistic_bias(curve: ArrayLike, pulls: ArrayLike, horizon: int, window: fl
 
     [Mussi24, Lemma 2].
 
-    With the appendix's 2T - 2n for the printed 2T - n, as in `pessimistic_bias`.
+    As in `pessimistic_bias`, 2T - 2n is from the appendix; the lemma has 2T - n.
 
     Parameters
     ----------
     curve : ArrayLike
-        One arm's means, by pull.
+        Means of one arm, by pull.
     pulls : ArrayLike
-        N, the pulls of the arm; a number or an array.
+        Number n of pulls of the arm; a number or an array of numbers.
     horizon : int
         Number of pulls per arm at which arms are compared.
     window : float
-        Epsilon, the share of an arm's pulls that its rating uses.
+        Epsilon, the share of an arm's pulls whose rewards its rating uses.
 
     Returns
     -------
     Floats
-        One number for each.
+        One number for each pull count.
 
     Examples
     --------
@@ -502,14 +507,14 @@ def pessimistic_weight(pulls: ArrayLike, window: float) -> Floats:
     Parameters
     ----------
     pulls : ArrayLike
-        N, the pulls of the arm; a number or an array.
+        Number n of pulls of the arm; a number or an array of numbers.
     window : float
-        Epsilon, the share of an arm's pulls that its rating uses.
+        Epsilon, the share of an arm's pulls whose rewards its rating uses.
 
     Returns
     -------
     Floats
-        One number for each.
+        One number for each pull count.
 
     Examples
     --------
@@ -524,8 +529,8 @@ def optimistic_weight(pulls: ArrayLike, horizon: int, window: float) -> Floats:
     r"""Return the exact sum of the squared weights of the noise in the optimistic estimate.
 
     X_l has weight (1 + (T-l)/h)/h and X_{l-h} has -(T-l)/h^2, l = n-h+1, ..., n. (The proof of
-    Lemma 2 has 1 - (T-l)/h, a wrong sign; the bound 5 (T-n+h-1)^2 / h^3 that it is after holds
-    only for n < T.) With d = T - n and the sums S_1, S_2 of T-l and (T-l)^2 over the window,
+    Lemma 2 has 1 - (T-l)/h, with a wrong sign; its bound 5 (T-n+h-1)^2 / h^3 holds only for n <
+    T.) With d = T - n and the sums S_1, S_2 of T-l and (T-l)^2 over the window,
 
     .. math:: \frac{1}{h} + \frac{2 S_1}{h^3} + \frac{2 S_2}{h^4}, \qquad
               S_1 = h d + \tfrac{h(h-1)}{2}, \quad
@@ -534,16 +539,16 @@ def optimistic_weight(pulls: ArrayLike, horizon: int, window: float) -> Floats:
     Parameters
     ----------
     pulls : ArrayLike
-        N, the pulls of the arm; a number or an array.
+        Number n of pulls of the arm; a number or an array of numbers.
     horizon : int
         Number of pulls per arm at which arms are compared.
     window : float
-        Epsilon, the share of an arm's pulls that its rating uses.
+        Epsilon, the share of an arm's pulls whose rewards its rating uses.
 
     Returns
     -------
     Floats
-        One number for each.
+        One number for each pull count.
 
     Examples
     --------
@@ -558,7 +563,7 @@ def optimistic_weight(pulls: ArrayLike, horizon: int, window: float) -> Floats:
 
 
 def window_lengths(pulls: ArrayLike, window: float) -> Ints:
-    """Return h(n) = floor(eps n), the `window_length` of each of many counts.
+    """Return h(n) = floor(eps n) for each count: the `window_length`.
 
     >>> window_lengths([3, 4, 11], window=0.25)
     array([0, 1, 2])
@@ -585,7 +590,7 @@ def _at_least_one(h: Ints) -> Floats:
 
 
 def _where_seen(h: Ints, value: Floats) -> Floats:
-    """Return the value, infinite if the window is empty."""
+    """Return the values, with infinity for each empty window."""
     return np.where(h > 0, value, np.inf)
 
 

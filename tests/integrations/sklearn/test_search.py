@@ -335,7 +335,7 @@ def test_a_refit_that_does_not_fit_leaves_the_model_of_the_race(clock):
 def test_a_refit_is_said_before_and_after_with_its_time(clock, capsys):
     by_trainings(TIMED, extra_refit=True, verbose=True).fit(X, Y)
     said = capsys.readouterr().err.splitlines()
-    assert said[0].endswith("takes one full training on top of the budget.")
+    assert said[0].endswith("takes one full training, on top of the budget.")
     assert said[-1] == "refitting b on all 150 rows, about 4 min 10 s"
 
 
@@ -506,7 +506,8 @@ def test_wrong_settings_are_named_before_anything_is_trained(error, words, setti
 
 def test_wrong_data_are_named():
     refuses(SettingError, "y has 140 values, but there are 150 rows", search().fit, X, Y[:140])
-    refuses(SettingError, "single class", search().fit, X, np.ones(150, int))
+    refuses(SettingError, "y has a single class, 1, but", search().fit, X, np.ones(150, int))
+    refuses(SettingError, "journal=3 must be a file, a folder", search(journal=3).fit, X, Y)
     assert issubclass(NoneLearns, ValueError)  # every estimator's reason is given
     pair = search([GaussianNB(), SGDClassifier()])
     refuses(NoneLearns, "contains NaN", pair.fit, np.where(X > 5, np.nan, X), Y)

@@ -169,3 +169,14 @@ def test_a_learner_that_has_finished_is_fully_trained():
     learners = {"once": lambda: iter([0.5]), "slow": lambda: (n / (n + 90) for n in count(1))}
     verdict = race(learners, trainings=1, full_steps=20, journal=None, progress=False)
     assert verdict["once"].trained == "100 %" and verdict["slow"].trained == "95 %"
+
+
+def test_two_that_are_trained_to_the_end_are_said_to_differ_by_less_than_the_noise():
+    def flat(level):
+        return lambda: iter([level + 0.05 * (-1) ** n for n in range(20)])
+
+    learners = {"a": flat(0.51), "b": flat(0.5)}
+    verdict = race(learners, trainings=2, full_steps=20, score_range=(0, 1), progress=False)
+    assert "a and b are both trained to the end" in verdict.certificate
+    short = race(learners, trainings=1, full_steps=20, score_range=(0, 1), progress=False)
+    assert "trained to the end" not in short.certificate

@@ -201,6 +201,13 @@ def test_sentences_name_ties_what_is_better_and_what_is_cheaper():
     assert best == "good is the best of all 3 (95 %)."
 
 
+def test_of_two_learners_the_better_one_is_named_once():
+    both = replace(quiet(), leads=(lead("close", 0.1, 0.01),))
+    pair = tuple(one for one in both.learners if one.name in ("good", "close"))
+    (said,) = new_rows_lines(replace(both, learners=pair))
+    assert said.endswith("is 0.100 ± 0.010: good is better (95 %).")
+
+
 @pytest.mark.parametrize("values, words", [([0.1], "1 tie"), ([0.1, 0.2], "2 ties")])
 def test_the_short_verdict_counts_the_other_learners(values, words):
     others = [lead(f"other {value}", value, 0.3) for value in values]

@@ -127,8 +127,8 @@ class BaseRaceSearch(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator, AB
             if early is not None:
                 warnings.warn(early, RuntimeWarning, stacklevel=3)
             if self.verbose and self.refit:
-                place = "on top of" if self.extra_refit else "of"
-                cost = f"{raced.budget.refit_cost} {place} the budget"
+                place = "on top of" if self.extra_refit else "which is part of"
+                cost = f"{raced.budget.refit_cost}, {place} the budget"
                 print_aside(f"The refit of the winner on all rows takes {cost}.")
             tasks = FitTasks(self, X, y)
             try:

@@ -77,6 +77,7 @@ class SearchRace:
         y: Any,
         fit_params: splits.Params,
     ) -> None:
+        new_names.check_journal_options(search.journal, "resume")
         self.search, self.estimators = search, estimators
         self.metrics = metrics_of(search)
         self._X, self.y = X, y = splits.checked_data(search, X, y)

@@ -121,8 +121,9 @@ def _certified(session: Session, settings: Settings, seen: History) -> dict[str,
     upper = seen.sign * np.where(proof.upper > most, inf, proof.upper)
     lower, upper = (lower, upper) if session.maximize else (upper, lower)
     best, repeats = naming.arm, session.repeats_scores
+    ended = [i for i in range(len(names)) if _is_trained_to_the_end(session, i)]
     finding, numbers = proof.explained(
-        best, names, repeats, (least, most), _horizon(session, settings)
+        best, names, repeats, (least, most), _horizon(session, settings), ended
     )
     own = naming.estimates[best]
     tied = [names[i] for i, estimate in naming.estimates.items() if i != best and estimate == own]
@@ -138,6 +139,11 @@ def _certified(session: Session, settings: Settings, seen: History) -> dict[str,
         "certificate": f"{finding}. {numbers}" if numbers else finding,
         "uncertified_because": "" if certified else finding,
     }
+
+
+def _is_trained_to_the_end(session: Session, arm: int) -> bool:
+    finished = session.departure(arm) == events.FINISHED
+    return finished or session.pulls[arm] >= session.horizon
 
 
 def _horizon(session: Session, settings: Settings) -> str:

@@ -102,7 +102,8 @@ def new_rows_lines(verdict: Verdict, every: bool = False) -> list[str]:
     first, *more = [_sentence(verdict, lead) for lead in shown]
     lines = [f"On new rows, models as trained now: {first}", *map(_capital, more)]
     total = [] if every else _of_others(verdict.leads[1:])
-    total = [_best_of_all(verdict)] if _is_best_of_all(verdict) else total
+    several = len(verdict.leads) > 1  # of two learners, the first sentence has said it
+    total = [_best_of_all(verdict)] if several and _is_best_of_all(verdict) else total
     lines = [*lines, *total] if every else [" ".join([*lines, *total])]
     unknown = _unknown(verdict)
     if unknown and every:

@@ -67,7 +67,8 @@ def classes_of(estimator: Any, y: Any) -> Any:
         return [np.unique(column) for column in np.asarray(y).T]
     classes = unique_labels(y)
     if len(classes) < 2:
-        raise SettingError(f"y has a single class, {classes[0]!r}, but a classifier needs two")
+        only = classes.tolist()[0]
+        raise SettingError(f"y has a single class, {only!r}, but a classifier needs two")
     return classes
 
 
