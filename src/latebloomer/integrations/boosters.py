@@ -128,12 +128,12 @@ def said_once(name: str, value: Any, params: Mapping[str, Any], names: tuple[str
     >>> said_once("full_steps", None, {"n_estimators": 40}, ROUNDS)
     40
     """
-    said = {own: params[own] for own in names if params.get(own) is not None}
+    asked = {own: params[own] for own in names if params.get(own) is not None}
     if value is not None:
-        said[name] = value
-    (first, found), *others = [*said.items()] or [(name, None)]
+        asked[name] = value
+    (first, chosen), *others = [*asked.items()] or [(name, None)]
     for other, differs in others:
-        if differs != found:
-            both = f"{first}={brief(found)} and {other}={brief(differs)} are both given"
+        if differs != chosen:
+            both = f"{first}={brief(chosen)} and {other}={brief(differs)} are both given"
             raise SettingError(f"{both}: give one of them")
-    return found
+    return chosen

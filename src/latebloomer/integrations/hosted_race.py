@@ -139,7 +139,11 @@ class HostedRace:
     def assign(self, trial: str, config: Mapping[str, Any]) -> int | None:
         """Return the arm of a trial: the same as before a kill, else the next free arm, if any."""
         known, plain = self.state.trials, plain_config(config)
-        same = [arm for arm, one in known.items() if arm not in self._seen and one.config == plain]
+        same = [
+            arm
+            for arm, assigned in known.items()
+            if arm not in self._seen and assigned.config == plain
+        ]
         same.sort(key=lambda arm: known[arm].trial != trial)
         free = [arm for arm in range(len(self.names)) if arm not in known]
         arm = next(iter([*same, *free]), None)
@@ -177,8 +181,10 @@ class HostedRace:
                 self._warn_once(arm, text)
             return GO_ON if n < known and now != END else now
         if n > known + 1:
-            said = f"{self.names[arm]} reports its result {n} after {known}: report 1, 2, 3, ..."
-            raise LearnerError(f"{said} and continue from the checkpoint after a pause")
+            problem = (
+                f"{self.names[arm]} reports its result {n} after {known}: report 1, 2, 3, ..."
+            )
+            raise LearnerError(f"{problem} and continue from the checkpoint after a pause")
         if self.session.accepts(arm):
             self.record(events.ScoreReported(arm, value, seconds))
             self._end_if_over()
@@ -231,8 +237,10 @@ def need_several(name: str, number: Any) -> None:
 def need_phases(session: Session) -> None:
     """Raise a `SettingError` if a policy has no levels at which trials could wait."""
     if session.decides_every_pull or session.policy.decides_after_sweeps():
-        said = f"policy={session.policy.name!r} decides after every pull or sweep, but another"
-        raise SettingError(f"{said} tool's trials wait at phases: choose 'auto', 'r-sr' or 'sh'")
+        problem = f"policy={session.policy.name!r} decides after every pull or sweep, but another"
+        raise SettingError(
+            f"{problem} tool's trials wait at phases: choose 'auto', 'r-sr' or 'sh'"
+        )
 
 
 def need_count(value: Any, name: str) -> int:

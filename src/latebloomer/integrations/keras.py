@@ -109,7 +109,7 @@ class KerasLearner(base.AveragingLearner):
             raise LearnerError("The model is not compiled or built: use keras.Input and compile")
         callbacks = fitting.get("callbacks") or []
         base.need_no_stopping(callbacks, "EarlyStopping", "ReduceLROnPlateau")
-        for name in {*fitting, *(type(one).__name__ for one in callbacks)} & OWN:
+        for name in {*fitting, *(type(callback).__name__ for callback in callbacks)} & OWN:
             raise SettingError(
                 f"{name} is set by the learner, which trains whole epochs: remove it"
             )
@@ -129,21 +129,21 @@ class KerasLearner(base.AveragingLearner):
         return [*self.model.trainable_variables, self.model.optimizer]
 
     def _train(self, last: int) -> Any:
-        for one in self._fitting.get("callbacks") or ():
-            if isinstance(one, self._import().callbacks.CSVLogger) and self.steps:
+        for callback in self._fitting.get("callbacks") or ():
+            if isinstance(callback, self._import().callbacks.CSVLogger) and self.steps:
                 # Each pull calls `fit`, which would overwrite the file.
-                one.append = True
+                callback.append = True
         fitting, optimizer = dict(self._fitting), self.model.optimizer
         if self._average is not None:
             fitting["callbacks"] = [*(fitting.get("callbacks") or ()), self._average()]
             # `fit` calls this method at its end; it would replace the weights by their average.
             optimizer.finalize_variable_values = lambda variables: None
         with self._random.in_use():
-            said = self.model.fit(initial_epoch=self.steps, epochs=last, **fitting)
+            history = self.model.fit(initial_epoch=self.steps, epochs=last, **fitting)
         vars(optimizer).pop("finalize_variable_values", None)
         if self.model.stop_training:  # a callback of the user has ended the training
-            self._end_at(self.steps + len(said.epoch))
-        return base.need_reported(self._metric, said.history)[-1]
+            self._end_at(self.steps + len(history.epoch))
+        return base.need_reported(self._metric, history.history)[-1]
 
     def _averaged(self) -> Any:
         copied, swap = self._import().models.clone_model(self.model), self._average()
@@ -156,8 +156,8 @@ class KerasLearner(base.AveragingLearner):
 
     def _scored(self, averaged: bool) -> Any:
         swap = [self._average()] if averaged and self.steps else []
-        found = self.model.evaluate(**self._valid, callbacks=swap, return_dict=True)
-        reported = {f"val_{name}": value for name, value in found.items()}
+        measured = self.model.evaluate(**self._valid, callbacks=swap, return_dict=True)
+        reported = {f"val_{name}": value for name, value in measured.items()}
         return base.need_reported(self._metric, reported)
 
     def _write(self, folder: Path) -> None:
@@ -176,14 +176,16 @@ class KerasLearner(base.AveragingLearner):
 
     def _seeds(self) -> list[Any]:
         """Return the states of the layers' random generators, which weights do not include."""
-        others = {id(one) for one in (*self.model.weights, *self.model.metrics_variables)}
-        return [one for one in self.model.variables if id(one) not in others]
+        others = {
+            id(variable) for variable in (*self.model.weights, *self.model.metrics_variables)
+        }
+        return [variable for variable in self.model.variables if id(variable) not in others]
 
 
 def _averages(optimizer: Any) -> bool:
     """Return whether an optimizer, or one inside it, averages the weights."""
     inner = getattr(optimizer, "inner_optimizer", optimizer)
-    return any(getattr(one, "use_ema", False) for one in getattr(inner, "optimizers", [inner]))
+    return any(getattr(part, "use_ema", False) for part in getattr(inner, "optimizers", [inner]))
 
 
 def _named(data: Any) -> dict[str, Any]:

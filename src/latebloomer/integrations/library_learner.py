@@ -62,8 +62,8 @@ class LibraryLearner(ABC):
 
     def _rank_by(self, metric: Any, maximize: bool | None) -> None:
         """Set the metric, and negate it if lower is better."""
-        one = callable(metric) or (isinstance(metric, str) and metric != "")
-        require(one, "metric", metric, "a name or a function", "a race has one score")
+        usable = callable(metric) or (isinstance(metric, str) and metric != "")
+        require(usable, "metric", metric, "a name or a function", "a race has one score")
         known = maximize is None or isinstance(maximize, bool)
         require(known, "maximize", maximize, "True or False", "it says which values are better")
         if maximize is None:
@@ -78,8 +78,8 @@ class LibraryLearner(ABC):
             lower, higher = higher, lower
         if lower != higher:
             return higher
-        said = f"metric={metric!r} does not say whether higher is better"
-        raise SettingError(f"{said}: give maximize=True or False")
+        problem = f"metric={metric!r} does not say whether higher is better"
+        raise SettingError(f"{problem}: give maximize=True or False")
 
     def _need_valid(self, valid: Any) -> None:
         """Raise a `LearnerError` if there is nothing to score on."""
@@ -227,9 +227,15 @@ class RandomStates:
     def __init__(self, torch: Any = None, *loaders: Any) -> None:
         self._torch = torch
         # Generators of the loaders, which learners may share, and of their samplers.
-        found = [getattr(part, "generator", None) for one in loaders for part in _parts_of(one)]
-        kept = [one for one in found if torch and isinstance(one, torch.Generator)]
-        self._own = list({id(one): one for one in kept}.values())
+        generators = [
+            getattr(part, "generator", None) for loader in loaders for part in _parts_of(loader)
+        ]
+        kept = [
+            generator
+            for generator in generators
+            if torch and isinstance(generator, torch.Generator)
+        ]
+        self._own = list({id(generator): generator for generator in kept}.values())
         self.state = self.now()
 
     @contextmanager
@@ -246,7 +252,7 @@ class RandomStates:
     def now(self) -> list[Any]:
         """Return the current states of the generators."""
         numpy: Any = np.random.get_state(legacy=True)
-        torch = [one.get_state().numpy().tobytes().hex() for one in self._torchs()]
+        torch = [generator.get_state().numpy().tobytes().hex() for generator in self._torchs()]
         return [random.getstate(), [numpy[0], numpy[1].tolist(), *numpy[2:]], torch]
 
     def apply(self, state: list[Any]) -> None:
@@ -254,9 +260,9 @@ class RandomStates:
         (version, numbers, gauss), numpy, texts = state
         random.setstate((version, tuple(numbers), gauss))
         np.random.set_state(tuple(numpy))
-        for one, text in zip(self._torchs(), texts, strict=False):
+        for generator, text in zip(self._torchs(), texts, strict=False):
             kind = self._torch.uint8
-            one.set_state(self._torch.frombuffer(bytearray.fromhex(text), dtype=kind))
+            generator.set_state(self._torch.frombuffer(bytearray.fromhex(text), dtype=kind))
 
     def _torchs(self) -> list[Any]:
         """Return PyTorch's generators: of the CPU, of the loaders, and of the GPUs in use."""
@@ -278,19 +284,21 @@ def _parts_of(loader: Any) -> list[Any]:
 
 def library(module: str, purpose: str, name: str) -> Any:
     """Import a library of an extra; raise a `MissingExtra` if it is missing or too old."""
-    found = extra(module, purpose, name)
+    loaded = extra(module, purpose, name)
     package = module.partition(".")[0]
     try:
         asked, has = metadata.requires("latebloomer") or [], Version(metadata.version(package))
     # Installed without metadata: its version is unknown.
     except (metadata.PackageNotFoundError, InvalidVersion):
-        return found
-    for one in map(Requirement, asked):
-        same = canonicalize_name(one.name) == canonicalize_name(package)
-        if same and not one.specifier.contains(has, prereleases=True):
+        return loaded
+    for requirement in map(Requirement, asked):
+        same = canonicalize_name(requirement.name) == canonicalize_name(package)
+        if same and not requirement.specifier.contains(has, prereleases=True):
             cure = install_command(name, upgrade=True)
-            raise MissingExtra(f"{purpose} need {package}{one.specifier}, not {has}: {cure}")
-    return found
+            raise MissingExtra(
+                f"{purpose} need {package}{requirement.specifier}, not {has}: {cure}"
+            )
+    return loaded
 
 
 def base_class(module: str, name: str) -> Any:
@@ -339,7 +347,9 @@ def need_reported(name: str, values: Mapping[str, Any]) -> Any:
 
 def need_no_stopping(callbacks: Iterable[Any], *kinds: str) -> None:
     """Raise a `SettingError` if a callback is of one of `kinds`, which stop the training early."""
-    for name in {kind.__name__ for one in callbacks for kind in type(one).__mro__} & {*kinds}:
+    for name in {kind.__name__ for callback in callbacks for kind in type(callback).__mro__} & {
+        *kinds
+    }:
         why = "counts from 0 in each pull, and in a race the policy decides when a learner stops"
         raise SettingError(f"{name} is given, but it {why}: remove it")
 

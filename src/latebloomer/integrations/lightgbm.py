@@ -142,12 +142,12 @@ class LightGBMLearner(BoosterLearner):
         return bool(self._result()[3])
 
     def _result(self) -> Any:
-        found = self.model.eval_valid()
-        if len(found) != 1:
-            names = ", ".join(str(one[1]) for one in found) or "nothing"
-            said = f"metric={self._metric!r} gives {names}, but a race has one score"
-            raise SettingError(f"{said}: use one of LightGBM's metrics, with one eval_at")
-        return found[0]
+        results = self.model.eval_valid()
+        if len(results) != 1:
+            names = ", ".join(str(result[1]) for result in results) or "nothing"
+            problem = f"metric={self._metric!r} gives {names}, but a race has one score"
+            raise SettingError(f"{problem}: use one of LightGBM's metrics, with one eval_at")
+        return results[0]
 
     def _made_rows(self, X: Any, y: Any, weight: Any = None) -> Any:
         return self._library.Dataset(X, y, weight=weight, free_raw_data=False)
@@ -168,14 +168,14 @@ class LightGBMLearner(BoosterLearner):
 
         LightGBM updates them with each new tree, so no tree is evaluated again.
         """
-        found: list[Any] = []
+        kept: list[Any] = []
 
         def note(predictions: Any, rows: Any) -> tuple[str, float, bool]:
-            found.append(predictions.copy())
+            kept.append(predictions.copy())
             return "predictions", 0.0, True
 
         self.model.eval_valid(feval=note)
-        return found[0]
+        return kept[0]
 
     def _own_rows(self, name: str, rows: Any, reference: Any = None) -> Any:
         """Return a copy of rows for this learner, which it can read again after a restore."""

@@ -135,15 +135,17 @@ class LightningLearner(base.AveragingLearner):
         why = "Lightning's schedules need the epochs of a full training"
         self.model, self.full_steps = module, base.at_least_1("full_steps", full_steps, why)
         self._rank_by(metric, maximize)
-        given = trainer.pop("callbacks", None) or []
-        self._callbacks = given if isinstance(given, list) else [given]
+        callbacks = trainer.pop("callbacks", None) or []
+        self._callbacks = callbacks if isinstance(callbacks, list) else [callbacks]
         base.need_no_stopping(self._callbacks, "EarlyStopping")
         self._refuse_finders()
         tools = self._lightning.pytorch.callbacks
         kinds = getattr(tools, "WeightAveraging", ())
         self._averagers = tools.StochasticWeightAveraging, kinds
         # The callback that averages the weights, if any: each trainer gets a copy of it.
-        self._rule = next((one for one in self._callbacks if isinstance(one, kinds)), None)
+        self._rule = next(
+            (callback for callback in self._callbacks if isinstance(callback, kinds)), None
+        )
         self._settings = {"metric": metric, "full_steps": self.full_steps, "ema": bool(self._rule)}
         both = isinstance(train, self._lightning.LightningDataModule)
         self._need_valid(train if both else valid)
@@ -158,12 +160,12 @@ class LightningLearner(base.AveragingLearner):
     def _needed(self) -> dict[str, Any]:
         """Return the trainer's settings that the user's callbacks need."""
         tools = self._lightning.pytorch.callbacks
-        saves = any(isinstance(one, tools.Checkpoint) for one in self._callbacks)
-        logs = any(isinstance(one, _kinds(tools, LOGGING)) for one in self._callbacks)
+        saves = any(isinstance(callback, tools.Checkpoint) for callback in self._callbacks)
+        logs = any(isinstance(callback, _kinds(tools, LOGGING)) for callback in self._callbacks)
         return {"enable_checkpointing": saves, "logger": logs}
 
     def _trained_parts(self) -> list[Any]:
-        return [one for one in self.model.parameters() if one.requires_grad]
+        return [parameter for parameter in self.model.parameters() if parameter.requires_grad]
 
     def _start(self) -> None:
         """Begin with a new trainer."""
@@ -182,22 +184,22 @@ class LightningLearner(base.AveragingLearner):
             "on_train_epoch_end": self._stop,
         }
         pauses = self._lightning.pytorch.callbacks.LambdaCallback(**own)
-        given = [averaging if one is self._rule else one for one in self._callbacks]
-        callbacks = [*filter(None, given), pauses]
+        used = [averaging if callback is self._rule else callback for callback in self._callbacks]
+        callbacks = [*filter(None, used), pauses]
         settings = self._given | {"max_epochs": self.full_steps, "callbacks": callbacks}
         return self._lightning.Trainer(**settings)
 
     def _train(self, last: int) -> Any:
         self._last, self._asked, trainer = last, False, self._trainer
-        given: dict[str, Any] = {}
+        arguments: dict[str, Any] = {}
         if self._restart is not None:
-            given["ckpt_path"] = str(self._restart)
+            arguments["ckpt_path"] = str(self._restart)
             if "weights_only" in inspect.signature(trainer.fit).parameters:
-                given["weights_only"] = self._weights_only
+                arguments["weights_only"] = self._weights_only
         elif self.steps:  # else the loader would be started twice
             trainer.fit_loop.load_state_dict(trainer.fit_loop.state_dict())
         with self._random.in_use():
-            trainer.fit(self.model, **self._fit_data, **given)
+            trainer.fit(self.model, **self._fit_data, **arguments)
         if trainer.interrupted:  # Lightning treats Ctrl-C as the end of a training
             raise KeyboardInterrupt
         self._restart, self._states = None, [part.state_dict() for part in _parts(trainer)]
@@ -220,17 +222,17 @@ class LightningLearner(base.AveragingLearner):
         trainer.should_stop |= trainer.current_epoch + 1 >= self._last
 
     def _check_callbacks(self, trainer: Any, module: Any) -> None:
-        for one in trainer.callbacks:  # including callbacks of the module
-            if isinstance(one, self._averagers) and one is not self._averaging:
-                said = f"{type(one).__name__} would begin again at every pull"
-                raise SettingError(f"{said}: give one WeightAveraging, in callbacks=")
+        for callback in trainer.callbacks:  # including callbacks of the module
+            if isinstance(callback, self._averagers) and callback is not self._averaging:
+                problem = f"{type(callback).__name__} would begin again at every pull"
+                raise SettingError(f"{problem}: give one WeightAveraging, in callbacks=")
 
     def _refuse_finders(self) -> None:
         own = self.model.configure_callbacks()
-        for one in [*self._callbacks, *(own if isinstance(own, Sequence) else [own])]:
-            if isinstance(one, _kinds(self._lightning.pytorch.callbacks, FINDERS)):
-                said = f"{type(one).__name__} would search again at every pull"
-                raise SettingError(f"{said}: find the value before the race, and remove it")
+        for callback in [*self._callbacks, *(own if isinstance(own, Sequence) else [own])]:
+            if isinstance(callback, _kinds(self._lightning.pytorch.callbacks, FINDERS)):
+                problem = f"{type(callback).__name__} would search again at every pull"
+                raise SettingError(f"{problem}: find the value before the race, and remove it")
 
     def _restore_parts(self, trainer: Any, module: Any) -> None:
         if self._restart is None:  # else Lightning reads them from the checkpoint
@@ -271,4 +273,7 @@ def _kinds(callbacks: Any, names: tuple[str, ...]) -> tuple[Any, ...]:
 
 
 def _parts(trainer: Any) -> list[Any]:
-    return [*trainer.optimizers, *(one.scheduler for one in trainer.lr_scheduler_configs)]
+    return [
+        *trainer.optimizers,
+        *(schedule.scheduler for schedule in trainer.lr_scheduler_configs),
+    ]

@@ -315,8 +315,10 @@ class MLflowLogger(WriterPerLearner):
     def begin(self, view: RaceView) -> None:
         super().begin(view)
         client = self._client
-        found = client.get_experiment_by_name(self._name)
-        self._experiment = found.experiment_id if found else client.create_experiment(self._name)
+        experiment = client.get_experiment_by_name(self._name)
+        self._experiment = (
+            experiment.experiment_id if experiment else client.create_experiment(self._name)
+        )
         for run in client.search_runs([self._experiment], f"tags.`{RACE}` = '{view.id}'"):
             arm = run.data.tags.get(LEARNER)  # None for the parent run
             self._writers[None if arm is None else int(arm)] = run.info.run_id

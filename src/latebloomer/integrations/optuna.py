@@ -244,10 +244,10 @@ def best_configuration(verdict: Verdict) -> Configuration:
         name, params, score = best_configuration(verdict)
     """
     library("optuna", "tuners", "optuna")
-    tuned = [one for one in verdict.learners if SETTINGS in one.details]
+    tuned = [view for view in verdict.learners if SETTINGS in view.details]
     if not tuned:
         raise LearnerError("No learner of this race is a TunerLearner: they have no settings.")
-    best = max(tuned, key=lambda one: one.score if verdict.history.sign > 0 else -one.score)
+    best = max(tuned, key=lambda view: view.score if verdict.history.sign > 0 else -view.score)
     return Configuration(best.name, dict(best.details[SETTINGS]), best.score)
 
 
@@ -437,15 +437,17 @@ class TrialBuilder:
 
 def _builders(optuna: Any, study: Any, objective: Any, key: str, n: int) -> list[TrialBuilder]:
     """Return the trials that a killed process asked for, and new ones for the rest."""
-    frozen = [one for one in study.get_trials(deepcopy=False) if one.user_attrs.get(KEY) == key]
+    frozen = [
+        stored for stored in study.get_trials(deepcopy=False) if stored.user_attrs.get(KEY) == key
+    ]
     if len(frozen) > n or (key in study.user_attrs and len(frozen) < n):
-        said = f"n_configs={n}, but this race of the study has {len(frozen)} trials"
-        raise SettingError(f"{said}: give that number to resume it, or another name=")
+        problem = f"n_configs={n}, but this race of the study has {len(frozen)} trials"
+        raise SettingError(f"{problem}: give that number to resume it, or another name=")
     waits = optuna.trial.TrialState.WAITING
     # Optuna has no public way to continue a trial that another process asked for.
     trials = [
-        study.ask() if one.state == waits else optuna.trial.Trial(study, one._trial_id)
-        for one in frozen
+        study.ask() if stored.state == waits else optuna.trial.Trial(study, stored._trial_id)
+        for stored in frozen
     ]
     builders = [TrialBuilder(objective, trial) for trial in trials]
     while len(builders) < n:
@@ -457,8 +459,12 @@ def _builders(optuna: Any, study: Any, objective: Any, key: str, n: int) -> list
         if not pauses:
             trial.set_user_attr(KEY, "")  # it is not a trial of the race
             study.tell(trial, state=optuna.trial.TrialState.FAIL)
-            said = f"The objective returned {brief(built)}, but race_study needs one that pauses"
-            raise SettingError(f"{said}: write `yield value` for `trial.report(...)`, no return")
+            problem = (
+                f"The objective returned {brief(built)}, but race_study needs one that pauses"
+            )
+            raise SettingError(
+                f"{problem}: write `yield value` for `trial.report(...)`, no return"
+            )
         builders.append(TrialBuilder(objective, trial, built))
     return builders
 
@@ -478,7 +484,9 @@ def _new_trial(optuna: Any, study: Any, key: str) -> Any:
             trial.set_user_attr(KEY, key)
         return trial
     study.add_trial(optuna.trial.create_trial(state=states.RUNNING, user_attrs={KEY: key}))
-    own = [one for one in study.get_trials(deepcopy=False) if one.user_attrs.get(KEY) == key]
+    own = [
+        stored for stored in study.get_trials(deepcopy=False) if stored.user_attrs.get(KEY) == key
+    ]
     return optuna.trial.Trial(study, own[-1]._trial_id)
 
 
@@ -489,8 +497,8 @@ class StudyMirror:
         self._states = optuna.trial.TrialState
         self._study, self._trials, self._key = study, trials, key
         frozen = _frozen(study, trials)
-        self._shown = [len(one.intermediate_values) for one in frozen]
-        self._running = {arm for arm, one in enumerate(frozen) if not one.state.is_finished()}
+        self._shown = [len(trial.intermediate_values) for trial in frozen]
+        self._running = {arm for arm, trial in enumerate(frozen) if not trial.state.is_finished()}
 
     def __call__(self, event: events.Event, view: RaceView) -> None:
         if isinstance(event, events.ProcessStarted):
@@ -537,8 +545,8 @@ class StudyMirror:
 
 def _frozen(study: Any, trials: Sequence[Any]) -> list[Any]:
     """Return the trials as the storage has them."""
-    found = {one.number: one for one in study.get_trials(deepcopy=False)}
-    return [found[trial.number] for trial in trials]
+    by_number = {stored.number: stored for stored in study.get_trials(deepcopy=False)}
+    return [by_number[trial.number] for trial in trials]
 
 
 # --- after a kill ---
@@ -647,12 +655,14 @@ class LatebloomerPruner(base_class("optuna.pruners", "BasePruner")):  # type: ig
         level = max((n for n in self._shares if n <= len(values)), default=0)
         if not all(map(isfinite, values)):
             return True
-        trials = [one for one in study.get_trials(deepcopy=False) if one.number != trial.number]
-        curves = [_curve(one)[:level] for one in trials]
-        others = [one for one in curves if len(one) == level and all(map(isfinite, one))]
+        trials = [
+            other for other in study.get_trials(deepcopy=False) if other.number != trial.number
+        ]
+        curves = [_curve(other)[:level] for other in trials]
+        others = [curve for curve in curves if len(curve) == level and all(map(isfinite, curve))]
         if not level or not others:
             return False
-        ended = sum(one.state.is_finished() and len(_curve(one)) < level for one in trials)
+        ended = sum(other.state.is_finished() and len(_curve(other)) < level for other in trials)
         rank = self._rank([values[:level], *others], study.direction.name == "MAXIMIZE")
         return rank >= ceil((1 + len(others) + ended) * self._shares[level])
 

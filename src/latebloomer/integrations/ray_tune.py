@@ -108,7 +108,9 @@ class RaceScheduler(base_class("ray.tune.schedulers", "FIFOScheduler")):  # type
     def best_result(self, results: Any) -> Any:
         """Return the winner's result among those that `Tuner.fit` returns."""
         trial = self.race.state.trials[self.race.session.best_arm].trial
-        return next(one for one in results if one.metrics and one.metrics["trial_id"] == trial)
+        return next(
+            result for result in results if result.metrics and result.metrics["trial_id"] == trial
+        )
 
     # --- what Ray Tune asks ---
 

@@ -39,7 +39,7 @@ def length_of(scheduler: Any) -> float | None:
     # SequentialLR and ChainedScheduler have no public name for their parts.
     parts = getattr(scheduler, "_schedulers", None)
     if parts:
-        lengths = [length for one in parts if (length := length_of(one)) is not None]
+        lengths = [length for part in parts if (length := length_of(part)) is not None]
         if begins := getattr(scheduler, "_milestones", None):  # of the parts of a sequence
             last = length_of(parts[-1])
             return None if last is None else begins[-1] + last

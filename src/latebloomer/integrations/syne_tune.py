@@ -174,15 +174,15 @@ class RaceScheduler(base_class(SCHEDULER, "TrialScheduler")):  # type: ignore[mi
         self._worker_times[arm] = now
         # The worker time of a new script starts at 0.
         seconds = now - before if now >= before else now
-        said = self.race.on_result(arm, result, self.time_attr, self.metric, seconds)
-        if said == GO_ON and result[self.time_attr] >= self._caps[arm]:
-            said = WAIT  # its script ends now and is started again for the next phase
-        if said != GO_ON:
+        decision = self.race.on_result(arm, result, self.time_attr, self.metric, seconds)
+        if decision == GO_ON and result[self.time_attr] >= self._caps[arm]:
+            decision = WAIT  # its script ends now and is started again for the next phase
+        if decision != GO_ON:
             self._caps.pop(arm, None)
-        if said == WAIT:
+        if decision == WAIT:
             self._paused.add(arm)
         self.fit_workers()
-        return {GO_ON: "CONTINUE", WAIT: "PAUSE", END: "STOP"}[said]
+        return {GO_ON: "CONTINUE", WAIT: "PAUSE", END: "STOP"}[decision]
 
     def on_trial_complete(self, trial: Any, result: Mapping[str, Any]) -> None:
         """Record a trial whose script ended before its level as finished; it can still win."""

@@ -189,7 +189,7 @@ class TorchLearner(base.AveragingLearner):
             "state": state,
             "average": self._average,
         }
-        self._parts = {name: one for name, one in parts.items() if hasattr(one, "state_dict")}
+        self._parts = {name: part for name, part in parts.items() if hasattr(part, "state_dict")}
         self._settings = {
             "batches": batches,
             "accumulate": accumulate,
@@ -218,7 +218,7 @@ class TorchLearner(base.AveragingLearner):
         return base.average_of(self._torch, self.model, ema, steps)
 
     def _trained_parts(self) -> list[Any]:
-        learned = [one for one in self.model.parameters() if one.requires_grad]
+        learned = [parameter for parameter in self.model.parameters() if parameter.requires_grad]
         return [*learned, self._optimizer]
 
     def _train(self, last: int) -> Any:
@@ -308,7 +308,7 @@ class TorchLearner(base.AveragingLearner):
     def _taken(self, batch: dict[str, Any]) -> dict[str, Any]:
         """Return the entries of a batch that `forward` accepts; all if it has `**kwargs`."""
         known = inspect.signature(self.model.forward).parameters
-        if any(one.kind is one.VAR_KEYWORD for one in known.values()):
+        if any(parameter.kind is parameter.VAR_KEYWORD for parameter in known.values()):
             return batch
         taken = {name: part for name, part in batch.items() if name in known}
         base.need_kind(

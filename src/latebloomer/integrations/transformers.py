@@ -140,7 +140,9 @@ class HuggingFaceLearner(base.AveragingLearner):
         self._folder = base.own_folder(self)
         self._pause = _pause(self._library, trainer, self._random, every)
         if ema is not None:
-            weights = [one for one in trainer.model.parameters() if one.requires_grad]
+            weights = [
+                parameter for parameter in trainer.model.parameters() if parameter.requires_grad
+            ]
             self._weights = self._torch.nn.ParameterList(weights)
             self._average = base.average_of(self._torch, self._weights, ema, total)
             self._pause.after_step = partial(self._average.update_parameters, self._weights)
@@ -176,7 +178,7 @@ class HuggingFaceLearner(base.AveragingLearner):
         return self._value()
 
     def _trained_parts(self) -> list[Any]:
-        return [one for one in self.model.parameters() if one.requires_grad]
+        return [parameter for parameter in self.model.parameters() if parameter.requires_grad]
 
     def _averaged(self) -> Any:
         return self._with_average(lambda: deepcopy(self.model))

@@ -119,8 +119,8 @@ class XGBoostLearner(BoosterLearner):
         self.model.set_param("tree_method", own)
 
     def _named_value(self) -> float:
-        said = self.model.eval_set([(self._valid_rows, "valid")], self.steps)
-        return float(said.rpartition(":")[2])
+        text = self.model.eval_set([(self._valid_rows, "valid")], self.steps)
+        return float(text.rpartition(":")[2])
 
     def _higher_is_better(self, metric: str) -> bool:
         name = metric.partition("@")[0].rstrip("-")  # ndcg@5, ndcg@5-
@@ -136,7 +136,7 @@ class XGBoostLearner(BoosterLearner):
         return self.model.predict(self._valid_rows)
 
     def _booster(self, state: Any = None) -> Any:
-        rows = [one for one in (self._train_rows, self._valid_rows) if one is not None]
+        rows = [part for part in (self._train_rows, self._valid_rows) if part is not None]
         return self._library.Booster(self._params, rows, state)
 
     def _made_rows(self, X: Any, y: Any, weight: Any = None) -> Any:

@@ -110,9 +110,9 @@ class BaseRaceSearch(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator, AB
 
     def get_metadata_routing(self) -> Any:
         """Return which parameters `fit` and `score` pass on to each part, for metadata routing."""
-        given = self._given()
-        scorer = metrics_of(self).scorer(next(iter(given.values())))
-        return metadata_routing.router_for(self, given, scorer, self.cv)
+        estimators = self._given()
+        scorer = metrics_of(self).scorer(next(iter(estimators.values())))
+        return metadata_routing.router_for(self, estimators, scorer, self.cv)
 
     @with_callbacks  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any = None, **params: Any) -> Self:
@@ -269,9 +269,9 @@ class BaseRaceSearch(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator, AB
 def failures_of(verdict: Verdict) -> str:
     """Return text that says which estimators failed and why, each reason once; empty if none."""
     reasons: dict[str, list[str]] = {}
-    for one in verdict.learners:
-        if one.state == FAILED:
-            reasons.setdefault(one.why, []).append(one.name)
+    for view in verdict.learners:
+        if view.state == FAILED:
+            reasons.setdefault(view.why, []).append(view.name)
     count = sum(map(len, reasons.values()))
     if not count:
         return ""

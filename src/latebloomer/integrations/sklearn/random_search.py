@@ -195,4 +195,4 @@ def with_params(estimator: Any, candidates: Sequence[Mapping[str, Any]]) -> dict
     ['#0', '#1']
     """
     clones = [clone(estimator).set_params(**clone(params, safe=False)) for params in candidates]
-    return {f"{NUMBERED}{k}": one for k, one in enumerate(clones)}
+    return {f"{NUMBERED}{k}": candidate for k, candidate in enumerate(clones)}

@@ -37,12 +37,12 @@ def need_encoders(X: Any, estimators: Mapping[str, Any]) -> None:
         return
     text, categories = columns_of_text(X), columns_of_categories(X)
     gaps = [name for name in columns_with_gaps(X) if name not in {*text, *categories}]
-    found = {
+    problems = {
         "text or dates": (text, list(plain)),
         "text categories": (categories, [k for k, v in plain.items() if not _takes_categories(v)]),
         "gaps": (gaps, [k for k, v in plain.items() if not get_tags(v).input_tags.allow_nan]),
     }
-    for what, (columns, names) in found.items():
+    for what, (columns, names) in problems.items():
         if columns and names:
             shown = ", ".join(map(repr, columns[:SHOWN])) + ", ..." * (len(columns) > SHOWN)
             raise SettingError(

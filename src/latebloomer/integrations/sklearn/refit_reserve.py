@@ -59,12 +59,12 @@ class RefitReserve:
 
     def _needed(self, view: RaceView) -> float:
         leader, *others = view.standings()
-        racing = [one for one in others if not one.left]
+        racing = [row for row in others if not row.left]
         last = [leader, *racing] if len(racing) < LAST else [leader]
-        return max(self._full_training(one) for one in last)
+        return max(self._full_training(row) for row in last)
 
-    def _full_training(self, one: LearnerView) -> float:
+    def _full_training(self, row: LearnerView) -> float:
         """Return the expected seconds to train a learner on all rows; 0 before its first pull."""
-        times = self._times.get(one.arm)
-        pulls = 1 if one.name in self._in_one_step else one.full_pulls or one.pulls
+        times = self._times.get(row.arm)
+        pulls = 1 if row.name in self._in_one_step else row.full_pulls or row.pulls
         return self._ratio * pulls * median(times) if times else 0.0

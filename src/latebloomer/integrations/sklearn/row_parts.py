@@ -32,8 +32,8 @@ def parts_of_score(metrics: Metrics, model: FoldModel) -> RowScores | None:
         metric, prediction = _by_scorer(metrics, metric, model)
     if prediction is None:
         return None
-    found = row_scores(metric, y, prediction, rows=fold.held)
-    return found if fold.units is None else replace(found, units=fold.units)
+    parts = row_scores(metric, y, prediction, rows=fold.held)
+    return parts if fold.units is None else replace(parts, units=fold.units)
 
 
 def _prediction(metric: str, model: FoldModel, y: NDArray[Any]) -> Any:

@@ -119,9 +119,9 @@ def _pulls_per_training(
     wanted = EACH * len(learners) / (search.trainings or inf)
     # The patience of an estimator is checked after each pull.
     waits = [
-        ceil(one.full_steps / one.patience.steps)
-        for one in learners.values()
-        if one.patience is not None
+        ceil(example.full_steps / example.patience.steps)
+        for example in learners.values()
+        if example.patience is not None
     ]
     pulls = min(most, max([few, ceil(wanted), *waits]))
     pulls = most if search.seconds is not None else pulls
@@ -207,17 +207,17 @@ def dear_steps(
     mean full training, and a kernel machine up to .4.
     """
     in_one_step = {name for name, learner in learners.items() if learner.in_one_step}
-    others = [one for one in verdict.learners if one.name not in in_one_step and one.pulls]
+    others = [view for view in verdict.learners if view.name not in in_one_step and view.pulls]
     if not others:
         return []
-    mean = sum(one.seconds for one in others) / sum(one.pulls for one in others)
+    mean = sum(view.seconds for view in others) / sum(view.pulls for view in others)
     training = mean * pulls_per_training
     return [
-        f"{one.name} trains in one step, which is one pull of the budget, but took "
-        f"{short_seconds(one.seconds)} s: {one.seconds / training:.1g} of the others' mean full "
+        f"{view.name} trains in one step, which is one pull of the budget, but took "
+        f"{short_seconds(view.seconds)} s: {view.seconds / training:.1g} of the others' mean full "
         "training. Race it with seconds=, which charges what it costs, or leave it out"
-        for one in verdict.learners
-        if one.name in in_one_step and one.seconds > max(DEAR * training, NEGLIGIBLE)
+        for view in verdict.learners
+        if view.name in in_one_step and view.seconds > max(DEAR * training, NEGLIGIBLE)
     ]
 
 
@@ -233,10 +233,10 @@ def _in_pulls(search: "BaseRaceSearch", learners: int) -> SearchBudget:
     # No learner is trained further than the refit, so learners are compared at its number of
     # pulls.
     level = horizon or reserved or None
-    given = search.pulls_per_training  # the race raises an error for it
-    race = Budget(pulls=budget - reserved, horizon=level, pulls_per_training=given)
+    per_training = search.pulls_per_training  # the race raises an error for it
+    race = Budget(pulls=budget - reserved, horizon=level, pulls_per_training=per_training)
     cost = f"{level} pulls" if level else "as many pulls as it had"
-    return SearchBudget(race, cost, given, refit_steps=reserved)
+    return SearchBudget(race, cost, per_training, refit_steps=reserved)
 
 
 def refit_is_inside(search: "BaseRaceSearch") -> bool:
@@ -244,9 +244,9 @@ def refit_is_inside(search: "BaseRaceSearch") -> bool:
     return bool(search.refit) and not search.extra_refit
 
 
-def _nothing_left(given: str, reserved: str, needed: str) -> errors.BudgetError:
+def _nothing_left(setting: str, reserved: str, needed: str) -> errors.BudgetError:
     cure = f"Give {needed}, set refit=False, or set extra_refit=True to refit on top of it."
-    return errors.BudgetError(f"{given} leaves nothing for the race: {reserved}. {cure}")
+    return errors.BudgetError(f"{setting} leaves nothing for the race: {reserved}. {cure}")
 
 
 def _last_level(policy: Any, arms: int, pulls: int, horizon: int) -> int | None:

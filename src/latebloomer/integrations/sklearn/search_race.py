@@ -118,7 +118,7 @@ class SearchRace:
         self.budget = search_budget(search, self.examples, self._recorded)
         self.refit_reserve: RefitReserve | None = None  # set if the refit must end in time
         if search.seconds is not None and refit_is_inside(search):
-            in_one_step = {name for name, one in self.examples.items() if one.in_one_step}
+            in_one_step = {name for name, learner in self.examples.items() if learner.in_one_step}
             self.refit_reserve = RefitReserve(search.seconds, self.refit_ratio, in_one_step)
 
     @property

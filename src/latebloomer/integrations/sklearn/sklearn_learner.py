@@ -250,17 +250,17 @@ class SklearnLearner:
 
         For a classifier, the predictions are class probabilities.
         """
-        found = [model.predictions(classes) for model in self._models]
-        return None if any(one is None for one in found) else found
+        outputs = [model.predictions(classes) for model in self._models]
+        return None if any(output is None for output in outputs) else outputs
 
     @property
     def row_scores(self) -> list[RowScores] | None:
         """The parts of each fold's score, one per held-out row; None if there are none."""
         if self.model is None:
             return None
-        found = [parts_of_score(self._metrics, model) for model in self._models]
-        known = [parts for parts in found if parts is not None]
-        return known if len(known) == len(found) else None
+        scored = [parts_of_score(self._metrics, model) for model in self._models]
+        known = [parts for parts in scored if parts is not None]
+        return known if len(known) == len(scored) else None
 
     @property
     def steps(self) -> int:

@@ -115,12 +115,12 @@ def _checked_split(split: Any, rows: int, name: str) -> Split:
         train, held = (np.arange(rows)[np.asarray(list(side))] for side in split)
     except (IndexError, TypeError, ValueError):
         needed = f"two lists of row numbers below {rows}: to train on, and to be scored on"
-        said = f"{name} has the split {brief(split)}"
-        raise SettingError(f"{said}, but a split must be {needed}") from None
+        problem = f"{name} has the split {brief(split)}"
+        raise SettingError(f"{problem}, but a split must be {needed}") from None
     both = np.intersect1d(train, held)
     if both.size:
-        said = f"a split has row {both[0]} both to train on and to be scored on"
-        raise SettingError(f"{said}: leave it out of one of them")
+        problem = f"a split has row {both[0]} both to train on and to be scored on"
+        raise SettingError(f"{problem}: leave it out of one of them")
     return train, held
 
 
@@ -182,8 +182,8 @@ def need_one_per_row(name: str, values: Any, X: Any) -> None:
     """Raise a `SettingError` unless there is one value for each row."""
     count = row_count(values) if hasattr(values, "__len__") else 0
     if count != row_count(X):
-        said = f"{name} has {count} values, but there are {row_count(X)} rows"
-        raise SettingError(f"{said}: give one for each")
+        problem = f"{name} has {count} values, but there are {row_count(X)} rows"
+        raise SettingError(f"{problem}: give one for each")
 
 
 def take_rows(data: Any, rows: RowNumbers) -> Any:

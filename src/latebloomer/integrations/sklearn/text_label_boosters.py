@@ -16,10 +16,10 @@ def __getattr__(name: str) -> Any:
     """
     if name != NAME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    made = _class_of(extra("xgboost", "text labels", "xgboost").XGBClassifier)
-    made.__name__ = made.__qualname__ = NAME
-    globals()[NAME] = made
-    return made
+    classifier = _class_of(extra("xgboost", "text labels", "xgboost").XGBClassifier)
+    classifier.__name__ = classifier.__qualname__ = NAME
+    globals()[NAME] = classifier
+    return classifier
 
 
 def _class_of(base: Any) -> Any:

@@ -172,12 +172,12 @@ class LiveModel(BoosterModel):
         super().end_at(steps)
         self._live = None  # from now on, the whole model predicts the held-out rows
 
-    def _known_of(self, found: Any) -> dict[str, Any]:
+    def _known_of(self, prediction: Any) -> dict[str, Any]:
         """Return the model's predictions, computed from its booster's predictions."""
         return (
-            of_probabilities(self._model, found)
+            of_probabilities(self._model, prediction)
             if is_classifier(self._model)
-            else {"predict": found}
+            else {"predict": prediction}
         )
 
 
@@ -257,15 +257,15 @@ class LightGBMModel(LiveModel):
         rows = [train]
         if self._predicts_by_trees():
             rows.append(self._shared("held out", (bins, kept), held_out))
-        shared = [lightgbm.BinnedRows(one) for one in rows]
+        shared = [lightgbm.BinnedRows(part) for part in rows]
         return self._live_learner(lightgbm.LightGBMLearner, settings, *shared)
 
-    def _known_of(self, found: Any) -> dict[str, Any]:
-        known = super()._known_of(found)
-        two = is_classifier(self._model) and found.ndim == 1
-        if two and hasattr(self._model, "decision_function") and found.max() < ALMOST_1:
+    def _known_of(self, prediction: Any) -> dict[str, Any]:
+        known = super()._known_of(prediction)
+        two = is_classifier(self._model) and prediction.ndim == 1
+        if two and hasattr(self._model, "decision_function") and prediction.max() < ALMOST_1:
             with np.errstate(divide="ignore"):
-                margins = np.log(found) - np.log1p(-found)
+                margins = np.log(prediction) - np.log1p(-prediction)
             known["decision_function"] = margins / self._known.get("sigmoid", 1.0)
         return known
 
@@ -391,6 +391,6 @@ def booster_model(model: Any) -> type[FoldModel] | None:
     boosters_patience(type(model).__name__, params, 1)
     if params.get("callbacks") is not None:
         cure = "give early_stopping_rounds=20 if they end the training, or leave them out"
-        said = f"{type(model).__name__} has callbacks={brief(params['callbacks'])}"
-        raise LearnerError(f"{said}, which a race does not call: {cure}")
+        problem = f"{type(model).__name__} has callbacks={brief(params['callbacks'])}"
+        raise LearnerError(f"{problem}, which a race does not call: {cure}")
     return None if params.get("boosting_type") == "rf" else kind

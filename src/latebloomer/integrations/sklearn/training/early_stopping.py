@@ -35,20 +35,20 @@ def boosters_patience(kind: str, params: Mapping[str, Any], rounds: int) -> Pati
     >>> boosters_patience("LGBMRegressor", {"early_stopping_round": 25, "od_type": None}, 10)
     Patience(steps=3, least_gain=0.0)
     """
-    given = {name: params[name] for name in boosters.STOPPING if params.get(name) is not None}
-    test = given.pop("od_type", None)
-    if given.pop("od_pval", None) or test == DETECTOR:
+    settings = {name: params[name] for name in boosters.STOPPING if params.get(name) is not None}
+    test = settings.pop("od_type", None)
+    if settings.pop("od_pval", None) or test == DETECTOR:
         raise LearnerError(
             f"{kind} stops by CatBoost's own test ({DETECTOR}), which a race cannot make: give "
             "early_stopping_rounds=20 instead, or leave od_pval and od_type out"
         )
-    found = next(iter(given.values()), DETECTOR_WAIT if test is not None else 0)
-    if isinstance(found, bool) or not isinstance(found, int):
-        name = next(iter(given))
+    patience = next(iter(settings.values()), DETECTOR_WAIT if test is not None else 0)
+    if isinstance(patience, bool) or not isinstance(patience, int):
+        name = next(iter(settings))
         needed = "an integer: rounds without a better score, after which training ends"
-        raise LearnerError(f"{kind} has {name}={found!r}, but {name} must be {needed}")
+        raise LearnerError(f"{kind} has {name}={patience!r}, but {name} must be {needed}")
     gain = float(params.get(LEAST_GAIN) or 0.0)
-    return Patience(ceil(found / rounds), gain) if found > 0 else None
+    return Patience(ceil(patience / rounds), gain) if patience > 0 else None
 
 
 def without_early_stopping(params: Mapping[str, Any]) -> dict[str, Any]:
