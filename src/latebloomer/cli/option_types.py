@@ -20,7 +20,7 @@ PROBLEMS = (
     "paper-a, paper-b, imdb, lower-bound:K=9:beta=2:gap=0.1, theorem-4:K=9:beta=2, "
     "one-riser:K=16:T=800, random:FAMILY:K=10:seed=3 (FAMILY: F, exponential, power, piecewise, "
     "stationary or sshaped), or a file of curves (.npz, .csv, .parquet). All take :sigma=0.1, "
-    ":noise=bernoulli or :noise=none."
+    ":noise=bernoulli or :noise=none. Or a Problem in a file, mine.py:NAME."
 )
 RUNNERS = ("local", "isolated", "ray")
 

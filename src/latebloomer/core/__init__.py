@@ -1,7 +1,7 @@
-"""What an arm's rewards say; imports no other package of the library but `_util`.
+"""The data and moves of a run, and estimators of rewards; it imports only `_util`.
 
-`ledger`, `moves`, `ranking`, `phases`: the data of a run and its moves; `history`, `running_sums`:
-an arm's rewards and what they say; `formulas`, `statistics`: what needs no reward or any sample;
-`policy_moves`, `run_memory`: a run of one policy; `random`: where simulated rewards come from;
-`kernel`: one text for plain Python, CPU and GPU.
+`ledger`, `moves`, `ranking` and `phases` have the data of a run and its moves. `history` and
+`running_sums` have an arm's rewards and their estimators. `formulas` needs no rewards, and
+`statistics` works on any sample. `policy_moves` and `run_memory` are about a run of one policy.
+`random` draws random numbers. `kernel` compiles one text for plain Python, CPU and GPU.
 """

@@ -1,4 +1,4 @@
-"""Formulas that no reward enters: the window, the bonus, prefix sums of a term."""
+"""Formulas without rewards: the window, the bonus, prefix sums of a term."""
 
 from collections.abc import Callable
 from math import ceil, sqrt
@@ -20,7 +20,7 @@ def window_length(window: float, n: int) -> int:
 
 
 def first_full(window: float) -> int:
-    """Return the first pull count at which the window holds a reward: floor(eps n) >= 1.
+    """Return the first pull count n at which the window is not empty: floor(eps n) >= 1.
 
     >>> first_full(0.25), first_full(1 / 161)  # (1 / 161) * 161 rounds to less than 1
     (4, 162)
@@ -43,14 +43,14 @@ def exploration_bonus(n: int, h: int, horizon: int, exploration: float) -> float
 
 # --- prefix sums of a formula ---
 
-FIRST_BLOCK = 1024  # sums made at first; each block after it doubles what is there
+FIRST_BLOCK = 1024  # sums computed at first; each further block doubles their number
 
 
 class PrefixSums(dict[int, float]):
     """The sums term(1) + ... + term(m) for m from 0 to `last`.
 
-    Plain Python reads `sums[m]`, which costs no more than the largest m that was ever read,
-    whatever `last` is. Compiled code takes them all at once, as `array()`.
+    Plain Python reads `sums[m]`; the cost depends only on the largest m that was read, not on
+    `last`. Compiled code gets all sums as `array()`.
 
     >>> halves = PrefixSums(lambda m: 0.5**m, last=10**15)
     >>> halves[0], halves[1], halves[2]
@@ -71,7 +71,7 @@ class PrefixSums(dict[int, float]):
         return self[m]
 
     def _sums(self, done: int, end: int) -> Any:
-        """Return the sums `done` to `end`, added in the same order as from the beginning."""
+        """Return the sums `done` to `end`, added in the same order as if from the beginning."""
         terms = self._terms(np.arange(done + 1.0, end + 1))
         return np.cumsum(np.concatenate([[self[done]], terms]))
 

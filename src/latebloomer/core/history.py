@@ -1,17 +1,17 @@
-r"""An arm's rewards: what they leave behind, and what they say of its level now and later.
+r"""The history of an arm: how its rewards are stored, and estimators of its level.
 
-No other file reads or writes the rewards in a ledger, apart from `running_sums.py`, which keeps
-the sums of one window, and `redrawn_past.py`, which draws rewards again. A policy's `Memory` picks
-one `remember_*`, and its kernels ask the estimators below [Mussi24, Sec. 3].
+Only this file reads or writes the rewards in a ledger, except for `running_sums.py`, which stores
+the sums of one window, and `redrawn_past.py`, which draws rewards again. A policy's `Memory`
+selects one `remember_*`, and its kernels call the estimators below [Mussi24, Sec. 3].
 
-Sums keep their digits. After n rewards `S[2n]` is their sum, rounded, and `S[2n + 1]` is all that
-rounding has taken away so far: the two together are exact where rewards span less than
-:math:`2^{50}`, so equal windows have equal means. A reward that would vanish beside the sum before
-it (a 0.5 after an early 1e16) begins a new segment: its sums start again at 0. `S[1]` says where
-the latest segment began, and a negative zero in the place of what was lost marks the first reward
-of each. A window within the segment is a difference of two sums. A longer one contains the large
-reward; then its rewards up to the segment are added one by one. `Q` has the sums of pull number
-times reward in the same way.
+Sums lose no digits. After n rewards, `S[2n]` is their rounded sum, and `S[2n + 1]` is the sum of
+all rounding errors so far. Both together are exact if rewards span less than :math:`2^{50}`, so
+equal windows have equal means. If a reward is too small compared with the sum so far to change it
+(a 0.5 after an early 1e16), it begins a new segment, in which the sums start again at 0. `S[1]`
+says where the latest segment began, and a negative zero in place of the rounding errors marks the
+first reward of each segment. The sum of a window inside the segment is a difference of two sums. A
+longer window contains the large reward; its rewards before the segment are added one by one. `Q`
+has the sums of pull number times reward in the same form.
 """
 
 from math import copysign
@@ -20,39 +20,39 @@ from latebloomer.core.kernel import kernel
 from latebloomer.core.ledger import Floats, Ledger
 from latebloomer.core.statistics import second_difference
 
-# --- what a reward leaves behind ---
+# --- storing rewards ---
 
 
 @kernel
 def remember_nothing(ledger: Ledger, i: int, n: int, reward: float, window: float) -> None:
-    """Keep nothing: the policy keeps what it needs in its ratings."""
+    """Store nothing, because the policy's ratings contain what it needs."""
 
 
 @kernel
 def remember_rewards(ledger: Ledger, i: int, n: int, reward: float, window: float) -> None:
-    """Keep the rewards themselves, in the place of Q."""
+    """Store the rewards themselves, in place of Q."""
     ledger.Q[i][n] = reward
 
 
 @kernel
 def remember_total(ledger: Ledger, i: int, n: int, reward: float, window: float) -> None:
-    """Keep the sum of all rewards alone."""
+    """Store only the sum of all rewards."""
     ledger.S[i][0] = ledger.S[i][0] + reward if n > 1 else reward
 
 
 @kernel
 def remember_beginnings(ledger: Ledger, i: int, n: int, reward: float, window: float) -> None:
-    """Keep the sums of the first 1, 2, ... rewards, rounded.
+    """Store the rounded sums of the first 1, 2, ... rewards.
 
-    They serve ratings that always contain the first reward: beside a huge one the digits of the
-    others do not count.
+    They are for ratings that always contain the first reward: compared with a huge first reward,
+    the digits of later ones do not matter.
     """
     ledger.S[i][n] = ledger.S[i][n - 1] + reward
 
 
 @kernel
 def remember_sums(ledger: Ledger, i: int, n: int, reward: float, window: float) -> None:
-    """Keep sums, from which any window's mean and any reward follow."""
+    """Store sums from which the mean of any window and any reward can be computed."""
     S = ledger.S[i]
     before = S[2 * n - 2]
     total = before + reward
@@ -67,14 +67,14 @@ def remember_sums(ledger: Ledger, i: int, n: int, reward: float, window: float) 
 
 @kernel
 def begin_segment(ledger: Ledger, i: int, n: int, reward: float) -> None:
-    """Let the sums start again with the n-th reward."""
+    """Start the sums again with the n-th reward."""
     S = ledger.S[i]
     S[2 * n], S[2 * n + 1], S[1] = reward, -0.0, 1.0 * (n - 1)
 
 
 @kernel
 def remember_slopes(ledger: Ledger, i: int, n: int, reward: float, window: float) -> None:
-    """Keep the same and the sums of l X_l, from which the slope of any window follows."""
+    """Store the sums of `remember_sums`, and the sums of l X_l for the slope of any window."""
     S, Q = ledger.S[i], ledger.Q[i]
     before, moment = S[2 * n - 2], n * reward
     total = before + reward
@@ -107,7 +107,7 @@ def forget(ledger: Ledger) -> None:
             ledger.S[i][1] = 0.0
 
 
-# --- what is read of them ---
+# --- reading rewards ---
 
 
 @kernel
@@ -122,7 +122,7 @@ def reward_at(ledger: Ledger, i: int, n: int) -> float:
 
 @kernel
 def kept_reward(ledger: Ledger, i: int, n: int) -> float:
-    """Return the n-th reward of arm `i` where the rewards themselves are kept."""
+    """Return the n-th reward of arm `i` if the rewards themselves are stored."""
     return ledger.Q[i][n]
 
 
@@ -135,7 +135,7 @@ def is_across(ledger: Ledger, i: int, before: int) -> bool:
 
 @kernel
 def difference(row: Floats, before: int, n: int) -> tuple[float, float]:
-    """Return what the sums of a row grew by from pull `before` to n, in two parts."""
+    """Return the growth of a row's sums from pull `before` to n, in two parts."""
     new, old = row[2 * n], row[2 * before]
     lost = row[2 * n + 1] - (row[2 * before + 1] if before > 0 else 0.0)
     total = new - old
@@ -154,7 +154,7 @@ def window_sum(ledger: Ledger, i: int, before: int, n: int) -> float:
 
 @kernel
 def sum_across(ledger: Ledger, i: int, before: int, n: int) -> float:
-    """Return the same for a window that may begin before the latest segment of the sums."""
+    """Return the sum of a window that may begin before the latest segment of the sums."""
     S, total = ledger.S[i], 0.0
     start = int(S[1])
     for k in range(before + 1, min(n, start) + 1):
@@ -184,7 +184,7 @@ def recent_mean(ledger: Ledger, i: int, h: int) -> float:
 
 @kernel
 def mean_up_to(ledger: Ledger, i: int, h: int, n: int) -> float:
-    """Return the mean of the `h` rewards of arm `i` that end with the `n`-th."""
+    """Return the mean of arm `i`'s `h` rewards that end with the `n`-th."""
     return window_sum(ledger, i, n - h, n) / h
 
 
@@ -203,14 +203,14 @@ def half_means(ledger: Ledger, i: int, half: int) -> tuple[float, float]:
 
 @kernel
 def projected_mean(ledger: Ledger, i: int, h: int, horizon: int) -> float:
-    r"""Return the mean of arm `i`'s last `h` rewards, each carried to the horizon by its slope.
+    r"""Return the mean of arm `i`'s last `h` rewards, each extrapolated to the horizon.
 
-    The optimistic estimator [Mussi24, Eq. (mu_check)], for :math:`1 \le h \le n/2`:
+    It is the optimistic estimator [Mussi24, Eq. (mu_check)], for :math:`1 \le h \le n/2`:
 
     .. math:: \check\mu^H(n) = \frac1h \sum_{l=n-h+1}^{n}
               \Bigl(X_l + (H-l)\,\frac{X_l - X_{l-h}}{h}\Bigr)
 
-    It takes O(h) here, and O(1) for the window of `running_sums.py`.
+    The cost is O(h) here, and O(1) for the window of `running_sums.py`.
     """
     n, total = ledger.n[i], 0.0
     for k in range(n - h + 1, n + 1):
@@ -236,7 +236,7 @@ def mean_of_all(ledger: Ledger, i: int, h: int) -> float:
 
 @kernel
 def squared_bends(ledger: Ledger, i: int, n: int, m: int) -> float:
-    """Return the sum of squared second differences of the `m` rewards that end with the n-th."""
+    """Return the sum of squared second differences of `m` rewards that end with the n-th."""
     total = 0.0
     old, middle = reward_at(ledger, i, n - m + 1), reward_at(ledger, i, n - m + 2)
     for k in range(n - m + 3, n + 1):
@@ -247,15 +247,15 @@ def squared_bends(ledger: Ledger, i: int, n: int, m: int) -> float:
     return total
 
 
-SPLIT = 2.0**27 + 1.0  # splits 53 bits in two halves
+SPLIT = 2.0**27 + 1.0  # splits the 53 bits of a double into two halves
 
 
 @kernel
 def late_slope(ledger: Ledger, i: int, n: int, m: int) -> float:
     """Return the least-squares slope of arm i's `m` rewards that end with the n-th.
 
-    That is 12 sum (l - mean l) X_l / (m (m^2 - 1)). The two sums nearly cancel where rewards are
-    far from 0, so their difference is taken before it is rounded.
+    It is 12 sum (l - mean l) X_l / (m (m^2 - 1)). The two sums nearly cancel if rewards are far
+    from 0, so their difference is computed before it is rounded.
     """
     middle = n - 0.5 * (m - 1)
     if is_across(ledger, i, n - m):
@@ -264,7 +264,7 @@ def late_slope(ledger: Ledger, i: int, n: int, m: int) -> float:
         total, total_lost = difference(ledger.S[i], n - m, n)
         moments, moments_lost = difference(ledger.Q[i], n - m, n)
         scaled = SPLIT * total
-        high = scaled - (scaled - total)  # its product with the middle is exact
+        high = scaled - (scaled - total)  # the product of `high` and the middle is exact
         moment = (moments - high * middle) - (total - high) * middle
         moment += moments_lost - middle * total_lost
     return 12.0 * moment / (1.0 * m * (m * m - 1))
@@ -272,7 +272,7 @@ def late_slope(ledger: Ledger, i: int, n: int, m: int) -> float:
 
 @kernel
 def moment_across(ledger: Ledger, i: int, n: int, m: int, middle: float) -> float:
-    """Return sum (l - mean l) (X_l - X_n), reward by reward."""
+    """Return the sum of (l - mean l) (X_l - X_n), reward by reward."""
     moment, end = 0.0, reward_at(ledger, i, n)
     for k in range(n - m + 1, n):
         moment += (k - middle) * (reward_at(ledger, i, k) - end)

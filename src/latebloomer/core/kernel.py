@@ -1,9 +1,9 @@
-"""One definition, three targets: plain Python, numba on CPU, numba-cuda on GPU.
+"""Kernels: one definition for plain Python, numba on the CPU and numba-cuda on the GPU.
 
 Kernel Python is the subset that all three share: numbers, tuples, indexing, loops, `math`, and
-calls of other kernels by plain name. `@kernel` only marks a function, so it is debugged, covered
-and doctested as the plain Python it is; `lower` copies it for one target, binding each kernel it
-names to that target's copy. No algorithm is written twice.
+calls of other kernels by plain name. `@kernel` only marks a function, so it can be debugged,
+covered and doctested as plain Python. `lower` copies it for one target and binds each kernel that
+it calls to the copy for this target. So no algorithm is written twice.
 """
 
 import builtins
@@ -22,10 +22,10 @@ from latebloomer.errors import ContractError, extra
 
 F = TypeVar("F", bound=Callable[..., Any])
 Jit = Callable[[Any], Any]
-Owners: TypeAlias = Mapping[str, str]  # by name of a parameter, where its types are from
+Owners: TypeAlias = Mapping[str, str]  # by parameter name: the class from which its types are
 
 NOTHING: Mapping[Any, Any] = types.MappingProxyType({})
-# The builtins that numba and numba-cuda both know; `NotImplementedError` marks unbound kernels.
+# Builtins that both numba and numba-cuda support; `NotImplementedError` marks unbound kernels.
 BUILTINS = (
     "abs", "bool", "enumerate", "float", "int", "len", "max", "min", "NotImplementedError", "pow",
     "range", "round", "zip",
@@ -33,7 +33,7 @@ BUILTINS = (
 
 
 def kernel(fn: F) -> F:
-    """Mark `fn` as kernel Python; calling it stays an ordinary Python call."""
+    """Mark `fn` as kernel Python; it is still called as ordinary Python."""
     fn.__kernel__ = (math,)  # type: ignore[attr-defined]
     return fn
 
@@ -45,7 +45,7 @@ def numpy_kernel(fn: F) -> F:
 
 
 def plain(fn: F) -> F:
-    """Return `fn` unchanged: the compiler of the interactive session."""
+    """Return `fn` unchanged; this is the compiler for plain Python."""
     return fn
 
 
@@ -56,15 +56,16 @@ CPU_OPTIONS = {
     "nogil": True,  # threads simulate runs at the same time
     "error_model": "numpy",  # no check for zero before each division: 70 -> 47 ns per pull
     "forceinline": True,  # a run becomes one function: 229 -> 70 ns per pull (R-UCBE, T = 3200)
-    "_nrt": False,  # kernels allocate nothing, so no array is reference-counted: 1227 -> 229 ns
+    "_nrt": False,  # no reference counts of arrays, as kernels allocate nothing: 1227 -> 229 ns
 }
-# A kernel that only kernels call needs no entry from Python: 43 -> 29 s to compile 11 policies.
+# A kernel that is only called by kernels needs no entry point from Python: compiling 11 policies
+# takes 29 s instead of 43 s.
 INNER_OPTIONS = CPU_OPTIONS | {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 
 @cache
 def cpu_jit() -> Any:
-    """Return numba's compiler for the CPU; `lower` uses its `inner` for what only kernels call."""
+    """Return numba's compiler for the CPU; its `inner` is for kernels called only by kernels."""
     jit: Any = _compiler(CPU_OPTIONS)
     jit.inner = _compiler(INNER_OPTIONS)
     return jit
@@ -78,8 +79,8 @@ def _compiler(options: dict[str, Any]) -> Jit:
         try:
             return cached(fn)
         except RuntimeError:
-            # numba keeps compiled code next to its source file. A policy that was typed in, or
-            # sent from the machine where its file is, has none here: each process compiles it.
+            # numba stores compiled code next to the source file. A policy that was typed in, or
+            # sent from another machine, has no such file here: each process compiles it.
             return uncached(fn)
 
     return jit
@@ -95,17 +96,18 @@ def lower(
     *,
     owners: Owners = NOTHING,
 ) -> Any:
-    """Return `fn` for the target of `jit`; each kernel in `bound` is replaced by the one there.
+    """Return `fn` for the target of `jit`; `bound` maps kernels to their replacements.
 
-    If `jit` has an attribute `inner`, that compiles the kernels under `fn`, which only kernels can
-    call then.
+    If `jit` has an attribute `inner`, it compiles the kernels that `fn` calls; then only kernels
+    can call them.
 
-    The name of a compiled copy ends in a digest of all code and constants under it. numba's disk
-    cache is keyed by name, so it never serves code that has since been edited; a kernel that uses
-    what the digest cannot cover raises a `ContractError`. One cache file refers to all types that
-    a kernel was compiled for, and a process that lacks one of them could not read it. So `owners`
-    says whose types a parameter has, by its name: the digest of a kernel with such a parameter
-    includes that. A kernel with `*args` may take anything, so it is refused.
+    The name of a compiled copy ends in a digest of all code and constants that it uses. numba's
+    disk cache is keyed by name, so it never returns code that was edited since; if a kernel uses
+    something that the digest cannot cover, a `ContractError` is raised. A cache file refers to all
+    types for which a kernel was compiled, and a process without one of these types could not read
+    it. So `owners` gives, by parameter name, the class from which the types of a parameter are;
+    the digest of a kernel with such a parameter includes this class. A kernel with `*args` could
+    get any type, so it raises an error.
     """
     return _lower(fn, jit, bound, owners, {})
 
@@ -117,11 +119,11 @@ def _lower(
     owners: Owners,
     done: dict[Any, Any],
 ) -> Any:
-    if fn in done:  # one copy of a kernel, however many others call it
+    if fn in done:  # one copy per kernel, however many kernels call it
         return done[fn]
-    done[fn] = None  # until it is ready
+    done[fn] = None  # marks a copy in progress
     scope, code = dict(fn.__globals__), fn.__code__
-    for name in scope.keys() & set(code.co_names):  # or only the name of an attribute
+    for name in scope.keys() & set(code.co_names):  # some are only names of attributes
         callee = scope[name]
         if hasattr(callee, "__kernel__"):
             callee = bound.get(callee, callee)
@@ -133,8 +135,9 @@ def _lower(
     copy.__kernel__ = fn.__kernel__  # type: ignore[attr-defined]
     if jit is not plain:
         of_owners = [owners.get(name, "") for name in code.co_varnames[: code.co_argcount]]
-        # What Python can call is compiled in another way than what only kernels call. Cache files
-        # refer to modules: files of a kernel that moved, or calls one that did, cannot be read.
+        # The digest includes whether Python can call the kernel, because such kernels are compiled
+        # differently. It includes modules, because cache files refer to modules: after a kernel
+        # has moved, its old cache files cannot be read.
         salt = (fn.__module__, of_owners, hasattr(jit, "inner"))
         copy.__qualname__ += f"_{_digest(copy, salt)}"
     done[fn] = jit(copy)
@@ -142,7 +145,7 @@ def _lower(
 
 
 def _reads(fn: Callable[..., Any], name: str) -> bool:
-    """Return whether a global name is read, and is not only the name of an attribute."""
+    """Return whether a function reads a global name, which may also be an attribute's name."""
     instructions = dis.get_instructions(fn)
     return any(
         instruction.opname == "LOAD_GLOBAL" and instruction.argval == name
@@ -151,7 +154,7 @@ def _reads(fn: Callable[..., Any], name: str) -> bool:
 
 
 def numbers_read(fn: Callable[..., Any]) -> set[str]:
-    """Return the names of the policy's numbers that a kernel itself reads.
+    """Return the names of the attributes of `self` that a kernel reads.
 
     >>> numbers_read(lambda self, i: self.window * i)
     {'window'}
@@ -159,7 +162,7 @@ def numbers_read(fn: Callable[..., Any]) -> set[str]:
     names: set[str] = set()
     before = None
     for instruction in dis.get_instructions(fn):
-        # One instruction may load two variables; `self` is then the second.
+        # If one instruction loads two variables, `self` is the second.
         last = before.argval[-1] if before and isinstance(before.argval, tuple) else None
         if instruction.opname == "LOAD_ATTR" and before and "self" in (before.argval, last):
             names.add(str(instruction.argval))
@@ -168,9 +171,9 @@ def numbers_read(fn: Callable[..., Any]) -> set[str]:
 
 
 def _digest(fn: Any, salt: object) -> str:
-    """Return a digest of all that compiled code is made of: not docstring and line numbers.
+    """Return a digest of all that affects compiled code, which docstrings do not.
 
-    Other kernels are in it by their names, which end in their own digests.
+    It includes other kernels by their names, which end in their own digests.
     """
     code = fn.__code__
     constants = code.co_consts[1:] if fn.__doc__ else code.co_consts
@@ -188,7 +191,7 @@ def _digest(fn: Any, salt: object) -> str:
 
 
 def _used(fn: Any, name: str) -> object:
-    """Return what compiled code has of a name; None for builtins and names of attributes."""
+    """Return the value of a name for the digest; None for builtins and names of attributes."""
     if name not in fn.__globals__:
         allowed = name in BUILTINS or not hasattr(builtins, name)
         constant, kind = None, "builtin"
@@ -207,7 +210,7 @@ def _used(fn: Any, name: str) -> object:
 
 
 def _frozen(value: Any) -> object:
-    """Return something whose `repr` tells a value of a kernel from others; None: not allowed."""
+    """Return an object whose `repr` identifies a value in a kernel; None if it is not allowed."""
     kind = type(value)
     if hasattr(value, "__kernel__"):
         return value.__qualname__

@@ -1,6 +1,6 @@
-"""What `self` is inside kernels: the numeric fields of their owner, as a named tuple.
+"""The named tuple of numeric fields that is `self` inside kernels.
 
-Policies and noise have it: dataclasses whose methods are kernels.
+Policies and noise have one; they are dataclasses whose methods are kernels.
 """
 
 import dataclasses

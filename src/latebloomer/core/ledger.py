@@ -1,8 +1,9 @@
-"""The data of a run: its plan, what stays the same, and the ledger of all arms.
+"""The data of a run: its plan, its constants, and the ledger of all arms.
 
-A plan is a list of phases, "keep the best k arms and train each to n pulls"; `ANY` opens the rest
-of the budget to whichever arm the policy picks. A session holds the ledger as lists, compiled code
-as arrays. `history.py` reads and writes what an arm's rewards leave behind, `moves.py` the rest.
+A plan is a list of phases, "keep the best k arms and train each to n pulls"; in a phase with
+`ANY`, the policy picks the arm for each remaining pull. The ledger has lists in a session and
+arrays in compiled code. `history.py` reads and writes the data of rewards, and `moves.py` all
+other data.
 """
 
 from math import inf
@@ -27,41 +28,42 @@ OVER = -1  # no arm is due: the session is over
 PULLS, PHASE, RACERS, PHASE_START, SWEEPS, SWEEP_PLACE, STALE = range(7)
 CELLS = 7
 
-RUNS = 2**48  # run numbers are below this
-FAN = 16  # arms per match of the tournament: few levels, and one scan for up to 16 arms
+RUNS = 2**48  # limit of run numbers
+FAN = 16  # arms per match of the tournament: few levels, and a single scan for up to 16 arms
 
 
 class Plan(NamedTuple):
-    """Phase j: the best `keep[j]` arms are brought to `upto[j]` pulls each."""
+    """The phases: in phase j, the best `keep[j]` arms are trained to `upto[j]` pulls each."""
 
     keep: Ints
     upto: Ints
 
 
 class Game(NamedTuple):
-    """What stays the same in a run: the policy's numbers, its plan and the size of the problem."""
+    """The constants of a run: the policy's numbers, its plan and the size of the problem."""
 
     settings: Any
     plan: Plan
     budget: int
     horizon: int
     seed: int
-    window: float = 0.0  # of running sums, where the past has some
+    window: float = 0.0  # window of the running sums; 0 without them
 
 
 class Ledger(NamedTuple):
-    """Row i of `arm`, `S` and `Q`, and entry i of each list, belong to arm i."""
+    """The data of all arms: row i of `arm`, `S` and `Q`, and entry i of each list, are arm i's."""
 
     n: Ints  # pulls
     last: Floats  # the latest reward
-    rating: Floats  # what the policy ranks the arm by, made at its latest pull
-    arm: Floats  # the policy's cells of each arm, by its `Memory`
-    S: Floats  # what is kept of rewards, by the `Past` of the policy's `Memory`: only
+    rating: Floats  # rating of the arm, computed at its latest pull
+    arm: Floats  # the policy's cells for each arm, as its `Memory` declares
+    S: Floats  # data of the rewards, by the `Past` of the policy's `Memory`: only
     Q: Floats  # `history.py`, `running_sums.py` and `redrawn_past.py` read and write these two
     racing: Ints  # the racing arms in index order, the first `cursor[RACERS]` entries
-    out: Ints  # the number of rewards seen when an arm was dropped; 0 while it races
-    repeats_scores: Ints  # 1 for an arm that repeats rewards between steps: its noise is not read
-    work: Ints  # scratch: 2 K + FAN cells, for a heap, a tournament or a ranking
+    out: Ints  # total number of rewards when the arm was dropped; 0 while it races
+    # 1 for an arm that repeats rewards between steps: it has no noise estimate.
+    repeats_scores: Ints
+    work: Ints  # 2 K + FAN scratch cells, for a heap, a tournament or a ranking
     run: Floats  # the policy's cells of the run
     cursor: Ints
 
@@ -80,7 +82,7 @@ def reset(ledger: Ledger) -> None:
             ledger.arm[i][cell] = 0.0
     for cell in range(len(ledger.run)):
         ledger.run[cell] = 0.0
-    for j in range(len(ledger.work)):  # a tournament looks at winners that are not known yet
+    for j in range(len(ledger.work)):  # a tournament reads winners that are not set yet
         ledger.work[j] = 0
     for j in range(CELLS):
         ledger.cursor[j] = 0

@@ -1,8 +1,8 @@
 """The moves of every run: enter a reward, find the arm to pull next, recommend one.
 
 `observe` enters a reward, `advance` returns the arm to pull next, `recommend` the arm to keep.
-They are kernel Python, written once and compiled for each target. The first functions of this
-file stand for a policy's own kernels: `policy_moves.py` binds each to the policy's.
+They are kernel Python, written once and compiled for each target. The first functions of this file
+are placeholders for a policy's own kernels, which `policy_moves.py` binds.
 """
 
 from math import inf
@@ -26,24 +26,24 @@ from latebloomer.core.ledger import (
 )
 from latebloomer.core.ranking import keep_best
 
-# --- placeholders, each for a kernel of the policy; `Policy` documents what they do ---
+# --- placeholders for kernels of the policy; `Policy` documents what they do ---
 
 
 @kernel
 def remember(ledger: Ledger, i: int, n: int, reward: float, window: float) -> None:
-    """Keep what the policy needs of the n-th reward of arm `i`: one of `history.py`."""
+    """Store the n-th reward of arm `i`; bound to a `remember_*` of `history.py`."""
     raise NotImplementedError
 
 
 @kernel
 def rating(settings: Any, ledger: Ledger, i: int, horizon: int) -> float:
-    """Return what arms are ranked by."""
+    """Return the rating of arm `i`."""
     raise NotImplementedError
 
 
 @kernel
 def update_rating(settings: Any, ledger: Ledger, i: int, horizon: int) -> None:
-    """Rate arm `i` by all its rewards so far."""
+    """Update the rating of arm `i` from its rewards so far."""
     raise NotImplementedError
 
 
@@ -61,28 +61,28 @@ def after_sweep(settings: Any, ledger: Ledger, budget: int, horizon: int) -> Non
 
 @kernel
 def pick(settings: Any, ledger: Ledger, pulled: int, horizon: int, seed: int, run: int) -> int:
-    """Return the arm to pull next where every arm competes."""
+    """Return the arm to pull next in a phase of ANY arm."""
     raise NotImplementedError
 
 
 @kernel
 def final_rating(settings: Any, ledger: Ledger, i: int, budget: int, horizon: int) -> float:
-    """Return what arms are ranked by when one is recommended."""
+    """Return the rating of arm `i` for the recommendation."""
     raise NotImplementedError
 
 
-# --- when arms are rated: after each pull, or only where a decision needs it ---
+# --- the time of ratings: after each pull, or only before a decision ---
 
 
 @kernel
 def rate_pulled(settings: Any, ledger: Ledger, i: int, horizon: int) -> None:
-    """Rate the arm that was pulled; stands for `update_rating` or for `rate_pulled_later`."""
+    """Rate the pulled arm; bound to `update_rating` or `rate_pulled_later`."""
     raise NotImplementedError
 
 
 @kernel
 def rate_before_decision(settings: Any, ledger: Ledger, horizon: int) -> None:
-    """Rate the arms that were not rated when pulled; stands for one of the last two below."""
+    """Rate arms not rated when pulled; bound to `rate_racing` or `rate_none`."""
     raise NotImplementedError
 
 
@@ -122,13 +122,13 @@ def observe(game: Game, ledger: Ledger, i: int, reward: float) -> None:
     ledger.last[i] = reward
     ledger.cursor[PULLS] += 1
     remember(ledger, i, n, reward, game.window)
-    ledger.n[i] = n  # last, so that compiled code still has it in a register for the rating
+    ledger.n[i] = n  # last, so that it is still in a register when the rating needs it
     rate_pulled(game.settings, ledger, i, game.horizon)
 
 
 @kernel
 def advance(game: Game, ledger: Ledger, pulled: int, run: int) -> int:
-    """Return the arm of the next pull, or OVER; `pulled` is the last arm, or ANY at the start."""
+    """Return the arm to pull next, or OVER; `pulled` is the latest arm, or ANY at the start."""
     cursor, plan = ledger.cursor, game.plan
     spent = cursor[PULLS] >= game.budget
     phases = len(plan.keep)
@@ -142,7 +142,7 @@ def advance(game: Game, ledger: Ledger, pulled: int, run: int) -> int:
                 pulled = ANY
             return pick(game.settings, ledger, pulled, game.horizon, game.seed, run)
         due = next_in_sweep(game, ledger, plan.upto[phase])
-        if due != OVER:  # a budget that ends with a sweep or a phase still ends it
+        if due != OVER:  # if the budget ends with a sweep or a phase, these are still completed
             return OVER if spent else due
         rate_before_decision(game.settings, ledger, game.horizon)
         cursor[PHASE] = phase + 1
@@ -167,7 +167,7 @@ def next_in_sweep(game: Game, ledger: Ledger, upto: int) -> int:
             cursor[SWEEP_PLACE] += 1
         cursor[SWEEP_PLACE] = 0
         cursor[SWEEPS] += 1
-        if began == 0:  # no arm was due, all are ahead: go to where the next one is in one step
+        if began == 0:  # no arm was due, because all are ahead: jump to the sweep of the next one
             cursor[SWEEPS] = fewest_pulls(ledger, upto)
         after_sweep(game.settings, ledger, game.budget, game.horizon)
     return OVER
@@ -175,7 +175,7 @@ def next_in_sweep(game: Game, ledger: Ledger, upto: int) -> int:
 
 @kernel
 def fewest_pulls(ledger: Ledger, upto: int) -> int:
-    """Return the pulls of the racing arm that has had the fewest, at most `upto`."""
+    """Return the fewest pulls of any racing arm, at most `upto`."""
     fewest = upto
     for place in range(ledger.cursor[RACERS]):
         fewest = min(fewest, ledger.n[ledger.racing[place]])
@@ -198,7 +198,7 @@ def recommend(game: Game, ledger: Ledger) -> int:
 
 @kernel
 def replay(game: Game, ledger: Ledger, rewards: Any, run: int, path: Any) -> int:
-    """Play a whole run on a table of rewards (arm, pull); `path` receives the arms."""
+    """Play a whole run on a table of rewards (arm, pull); write the pulled arms to `path`."""
     begin(ledger)
     i = advance(game, ledger, ANY, run)
     while i != OVER:

@@ -9,7 +9,8 @@ from latebloomer.errors import BudgetError, require
 def log_bar(arms: int) -> float:
     r"""Return the constant :math:`\overline{\log}(K) = \frac12 + \sum_{i=2}^K \frac1i`.
 
-    Phases of successive rejects are shared out by it [Mussi24, below Eq. (chosen_values_nj)].
+    It sets the lengths of the phases of successive rejects [Mussi24, below Eq.
+    (chosen_values_nj)].
 
     Parameters
     ----------
@@ -36,7 +37,7 @@ def phase_lengths(arms: int, budget: int) -> list[int]:
     .. math:: N_j = \Bigl\lceil \frac{T - K}{\overline{\log}(K)\,(K + 1 - j)} \Bigr\rceil
               \qquad \text{[Mussi24, Eq. (chosen_values_nj)]}
 
-    The ceiling is exact: where the quotient is a whole number no rounding makes it one more.
+    The ceiling is exact: if the quotient is an integer, rounding does not add one.
 
     Parameters
     ----------
@@ -48,7 +49,7 @@ def phase_lengths(arms: int, budget: int) -> list[int]:
     Returns
     -------
     list[int]
-        One for each phase.
+        Number of pulls for each phase.
 
     Examples
     --------
@@ -67,8 +68,8 @@ def phase_lengths(arms: int, budget: int) -> list[int]:
 
 def _phase_length(arms: int, spare: int, approximate: float, survivors: int) -> int:
     quotient = spare / (approximate * survivors)
-    # The float is good to a few parts in 10^16. Only this near to a whole number can it be on the
-    # wrong side, and only then are the long integers of 100,000 arms worth their price.
+    # The float has a relative error of a few 10^-16. Only so near to an integer can the ceiling be
+    # wrong, and only then is exact arithmetic with long integers worth its cost.
     if abs(quotient - round(quotient)) > 1e-12 * (1 + quotient):
         return math.ceil(quotient)
     top, bottom = _log_bar_exact(arms)
@@ -77,13 +78,13 @@ def _phase_length(arms: int, spare: int, approximate: float, survivors: int) -> 
 
 @lru_cache(maxsize=8)
 def _log_bar_exact(arms: int) -> tuple[int, int]:
-    """Return numerator and denominator of log_bar(arms), not reduced."""
+    """Return the numerator and the denominator of log_bar(arms), not reduced."""
     top, bottom = _harmonic(1, arms + 1)
     return 2 * top - bottom, 2 * bottom  # 1/2 + (1/2 + ... + 1/K) = H_K - 1/2
 
 
 def _harmonic(first: int, end: int) -> tuple[int, int]:
-    """Return 1/first + ... + 1/(end - 1) as a fraction, by halves so that integers stay small."""
+    """Return 1/first + ... + 1/(end - 1) as a fraction, by halves to keep integers small."""
     if end - first == 1:
         return 1, first
     middle = (first + end) // 2

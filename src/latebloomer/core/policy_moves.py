@@ -1,4 +1,4 @@
-"""The moves of one policy for one target, and what stays the same in its runs."""
+"""The moves of one policy for one target, and the constants of its runs."""
 
 from collections.abc import Callable
 from functools import cache
@@ -13,9 +13,10 @@ from latebloomer.core.ledger import ANY, Game, Plan
 from latebloomer.errors import ContractError, require
 
 Kernel: TypeAlias = Callable[..., Any]
-Bound: TypeAlias = tuple[tuple[Kernel, Kernel], ...]  # pairs: this kernel stands for that one
+# Pairs (placeholder, kernel that replaces it).
+Bound: TypeAlias = tuple[tuple[Kernel, Kernel], ...]
 
-# What a policy may define, each in the place of the kernel of that name in `moves.py`.
+# Kernels that a policy may define; each replaces the placeholder of this name in `moves.py`.
 HOOKS: tuple[Kernel, ...] = (
     moves.rating,
     moves.final_rating,
@@ -25,8 +26,8 @@ HOOKS: tuple[Kernel, ...] = (
     moves.pick,
 )
 
-# Arms are rated at each pull, as sessions show it, or only before a decision, where simulations
-# need it.
+# Arms are rated at each pull, because sessions show ratings, or only before decisions, which is
+# enough for simulations.
 AT_PULLS: Bound = ((moves.rate_before_decision, moves.rate_none),)
 AT_DECISIONS: Bound = (
     (moves.rate_before_decision, moves.rate_racing),
@@ -35,7 +36,7 @@ AT_DECISIONS: Bound = (
 
 
 def kernels_of(policy: Any, also: Bound = AT_PULLS) -> dict[Kernel, Kernel]:
-    """Return what stands for each placeholder in the moves of a policy."""
+    """Return the kernel for each placeholder in the moves of a policy."""
     past = policy.memory.past
     hooks: dict[Kernel, Kernel] = {hook: getattr(policy, hook.__name__) for hook in HOOKS}
     hooks |= {moves.remember: past.remember, moves.rate_pulled: policy.update_rating}
@@ -44,14 +45,14 @@ def kernels_of(policy: Any, also: Bound = AT_PULLS) -> dict[Kernel, Kernel]:
 
 @cache
 def moves_of(policy: Any, fn: Kernel, jit: Jit = plain, also: Bound = AT_PULLS) -> Any:
-    """Return `fn` for the target of `jit`, by a policy's rules; `also` binds more kernels."""
-    # A cache file refers to the type that `settings` returns, and cannot be read without it.
+    """Return `fn` for the target of `jit` with a policy's kernels; `also` binds more kernels."""
+    # A cache file refers to the type that `settings` returns; without it, the file cannot be read.
     made_by = policy.settings
     numbers = (
         f"{made_by.__module__}.{made_by.__qualname__} {made_by.__annotations__.get('return')}"
     )
     owner = f"{policy.__module__}.{policy.__qualname__} {numbers}"
-    # A user's noise has its own kernel, and numbers in `source` whose type is the user's.
+    # A user's noise has its own kernel, and `source` has numbers of the user's own type.
     bound_from = {f"{kernel.__module__}.{kernel.__qualname__}" for _, kernel in also}
     foreign = sorted(name for name in bound_from if not name.startswith("latebloomer."))
     owners = dict.fromkeys(("self", "settings", "game"), owner) | {"source": " ".join(foreign)}
@@ -67,22 +68,22 @@ def plain_moves(policy: Any) -> tuple[Any, Any, Any, Any]:
 
 @cache
 def plain_intake(policy: Any) -> tuple[Any, Any]:
-    """Return `observe` without the rating, and `update_rating`, in plain Python."""
+    """Return `observe` without rating, and `update_rating`, in plain Python."""
     return moves_of(policy, moves.observe, also=AT_DECISIONS), moves_of(
         policy, policy.update_rating
     )
 
 
 def when_rated(policy: Any, plan: Plan) -> Bound:
-    """Return when a simulation rates arms: at decisions, if no rating is needed before."""
+    """Return the kernels that rate arms in simulations: only at decisions, if that is possible."""
     return AT_DECISIONS if policy.rates_by_history() and ANY not in plan.keep else AT_PULLS
 
 
-# --- what stays the same in a run ---
+# --- the constants of a run ---
 
 
 def key(seed: int) -> int:
-    """Return the seed as kernels take it: the same 64 bits as a signed number.
+    """Return the seed for kernels: the same 64 bits as a signed integer.
 
     >>> key(7), key(2**64 - 1)
     (7, -1)
@@ -103,7 +104,7 @@ def game_of(
     min_pulls: int = 1,
     compiled: bool = False,
 ) -> Game:
-    """Return what stays the same in a run: with arrays if `compiled`, otherwise with lists."""
+    """Return the constants of a run: with arrays if `compiled`, otherwise with lists."""
     form = _whole if compiled else _listed
     plan = policy.plan(arms, budget, horizon, min_pulls)
     settings = policy.settings(arms, budget, horizon)
@@ -115,14 +116,14 @@ def game_of(
 
 
 def running_window(policy: Any) -> float:
-    """Return the window whose running sums are kept; 0 if all rewards or the latest one count."""
+    """Return the window of the running sums; 0 if all rewards or only the latest one count."""
     share = policy.rated_share()
     return 0.0 if share is None or share >= 1 else float(share)
 
 
 @cache
 def _need_numbers(policy: Any, numbers: Any) -> None:
-    """Raise a `ContractError` unless a policy's kernels receive all the numbers that they read."""
+    """Raise a `ContractError` if a policy's kernels read numbers that they do not get."""
     for hook in HOOKS:
         name = hook.__name__
         missing = sorted(numbers_read(getattr(policy, name)) - set(dir(numbers)))

@@ -1,7 +1,7 @@
-r"""Random numbers that are pure functions of where they are used: Philox4x32-10 [Salmon11].
+r"""Random numbers that are pure functions of their address: Philox4x32-10 [Salmon11].
 
-No state is kept, so a draw depends on nothing but its arguments: not on threads, batches, the
-order of policies or the target. One draw is addressed by
+There is no state, so a draw depends only on its arguments, and not on threads, batches, the order
+of policies or the target. The address of a draw has these parts:
 
 ==========  ==============  ===================================================================
 ``seed``    64 bits         the key; kernels take it as a signed word, which `key` makes of it
@@ -36,16 +36,16 @@ from latebloomer.core.kernel import kernel
 Table: TypeAlias = npt.NDArray[np.float64]
 Words: TypeAlias = tuple[int, int, int, int]
 
-POLICY_STREAM = 0xFFFFFFFF  # what policies draw; no arm has this number
-SHUFFLE_STREAM = POLICY_STREAM - 1  # the order of arms
-UNIFORM = 0x8000  # the domain of `uniform`; the tries of `normal` never get this far
+POLICY_STREAM = 0xFFFFFFFF  # stream of the policies' draws; no arm has this number
+SHUFFLE_STREAM = POLICY_STREAM - 1  # stream for the order of arms
+UNIFORM = 0x8000  # domain of `uniform`; the tries of `normal` never reach it
 LAYERS = 256
 MASK = 0xFFFFFFFF
 _RUN_HIGH = 0xFFFF
 _CENTRE = 2**52
 
-# Where the ziggurat's base ends, and the area of each layer: with these two (found by the secant
-# method in 60 digits) 256 layers close at the top of exp(-x^2/2) to 1e-27.
+# Right edge of the ziggurat's base, and area of each layer. With these values (computed by the
+# secant method with 60 digits), 256 layers meet the top of exp(-x^2/2) to 1e-27.
 _BASE_EDGE = Decimal("3.65415288536100877164542972039951576")
 _AREA = Decimal("0.00492867323397465534736177540233602807")
 
@@ -53,8 +53,9 @@ _AREA = Decimal("0.00492867323397465534736177540233602807")
 def _ziggurat() -> tuple[Table, Table]:
     """Return the layers' right edges, base first, and the heights of exp(-x^2/2) there.
 
-    In decimal arithmetic, which rounds alike everywhere, and only then to double: a `libm` that is
-    off by an ulp would change rewards from one machine to the next.
+    They are computed in decimal arithmetic, which rounds equally on all machines, and then rounded
+    to double. A `libm` with an error of one ulp would give different rewards on different
+    machines.
     """
     with localcontext() as context:
         context.prec = 28
@@ -67,8 +68,8 @@ def _ziggurat() -> tuple[Table, Table]:
 
 
 EDGE, HEIGHT = _ziggurat()
-# For layer k, at 2 k what its width is divided into (exact: by a power of two), and at 2 k + 1 up
-# to where all of it is under the curve: the edge of the next layer.
+# For layer k, entry 2 k is its width divided by a power of two (exact), and entry 2 k + 1 is the
+# edge of the next layer, up to which all of layer k is under the curve.
 ZIGGURAT = np.stack([EDGE[:-1] / _CENTRE, EDGE[1:]], axis=1).ravel()
 TAIL = float(_BASE_EDGE)
 
@@ -91,7 +92,7 @@ def philox_round(
 
 @kernel
 def philox_block(c0: int, c1: int, c2: int, c3: int, k0: int, k1: int) -> Words:
-    """Return Philox4x32-10 of four counter words and two key words.
+    """Return the four words of Philox4x32-10 for four counter words and two key words.
 
     >>> [f"{word:08x}" for word in philox_block(0, 0, 0, 0, 0, 0)]
     ['6627e8d5', 'e169c58d', 'bc57ac4c', '9b00dbd8']
@@ -103,7 +104,7 @@ def philox_block(c0: int, c1: int, c2: int, c3: int, k0: int, k1: int) -> Words:
 
 @kernel
 def block(seed: int, run: int, stream: int, place: int, domain: int) -> Words:
-    """Return the four words at a place of a stream: draws 2 place and 2 place + 1 of a domain."""
+    """Return the four words for draws 2 place and 2 place + 1 of a stream and a domain."""
     return philox_block(
         int(place) & MASK,
         int(stream) & MASK,
@@ -116,7 +117,7 @@ def block(seed: int, run: int, stream: int, place: int, domain: int) -> Words:
 
 @kernel
 def half(seed: int, run: int, stream: int, index: int, domain: int) -> tuple[int, int]:
-    """Return the 64 bits, as two words, that belong to one draw."""
+    """Return the 64 bits of one draw, as two words."""
     c0, c1, c2, c3 = block(seed, run, stream, index >> 1, domain)
     if index & 1 == 0:
         return c0, c1
@@ -125,7 +126,7 @@ def half(seed: int, run: int, stream: int, index: int, domain: int) -> tuple[int
 
 @kernel
 def unit(high: int, low: int) -> float:
-    """Return the middle of one of 2^52 equal cells of (0, 1): exact in a double, never 0 or 1.
+    """Return the middle of one of 2^52 equal cells of (0, 1); it is exact, and never 0 or 1.
 
     >>> unit(0, 0) == 2.0**-53, unit(MASK, MASK) == 1 - 2.0**-53
     (True, True)
@@ -146,13 +147,13 @@ def uniform(seed: int, run: int, stream: int, index: int) -> float:
 
 @kernel
 def place_in_layer(table: Any, high: int, low: int) -> float:
-    """Return a place in the layer that the lowest 8 bits name: uniform, by the top 53 bits."""
+    """Return a uniform place, from the top 53 bits, in the layer of the lowest 8 bits."""
     return (((high << 21) | (low >> 11)) - _CENTRE + 0.5) * float(table[2 * (low & 255)])
 
 
 @kernel
 def first_try(table: Any, high: int, low: int) -> float:
-    """Return a Gaussian by one look-up; 0, which none is, if it takes more."""
+    """Return a Gaussian from one look-up; 0, which no Gaussian is, if more is needed."""
     x = place_in_layer(table, high, low)
     return x if abs(x) < table[2 * (low & 255) + 1] else 0.0
 
@@ -169,11 +170,12 @@ def normal(seed: int, run: int, stream: int, index: int) -> float:
 
 @kernel
 def normal_by(table: Any, seed: int, run: int, stream: int, index: int) -> float:
-    r"""Return a standard Gaussian by a given table of the ziggurat (a GPU has its own copy).
+    r"""Return a standard Gaussian from a table of the ziggurat, of which a GPU has its own copy.
 
-    A layer is drawn, then :math:`x` in it; where all of the layer is under
-    :math:`f(x) = e^{-x^2/2}` that is all. Else a height in the layer is drawn too and :math:`x`
-    kept if the point is under :math:`f`, and beyond the base's edge the tail is sampled.
+    First a layer is drawn, and then :math:`x` in it. If all of the layer at :math:`x` is under
+    :math:`f(x) = e^{-x^2/2}`, :math:`x` is the result. Otherwise a height in the layer is drawn,
+    too, and :math:`x` is the result if the point is under :math:`f`. Beyond the edge of the base,
+    the tail is sampled.
     """
     high, low = half(seed, run, stream, index, 0)
     x = place_in_layer(table, high, low)
@@ -186,7 +188,7 @@ def normal_by(table: Any, seed: int, run: int, stream: int, index: int) -> float
 def normal_beyond(
     table: Any, seed: int, run: int, stream: int, index: int, high: int, low: int
 ) -> float:
-    """Return the same if these two words, the first try, are in an uncertain part of a layer."""
+    """Return a Gaussian if the words of the first try are in an uncertain part of a layer."""
     domain = 0
     while True:
         layer = low & 255
@@ -205,7 +207,7 @@ def normal_beyond(
 
 @kernel
 def normal_tail(seed: int, run: int, stream: int, index: int, domain: int) -> float:
-    """Return a Gaussian beyond the base's edge 3.654 [Marsaglia64]; ends at 13.7."""
+    """Return a Gaussian beyond the base's edge, 3.654 [Marsaglia64]; none is above 13.7."""
     while True:
         high, low = half(seed, run, stream, index, domain)
         beyond = -math.log(unit(high, low)) / TAIL
@@ -219,8 +221,8 @@ def normal_tail(seed: int, run: int, stream: int, index: int, domain: int) -> fl
 def normals(out: Any, seed: int, run: int, stream: int, start: int) -> None:
     """Fill `out` with the Gaussians of the pulls `start`, `start` + 1, ...; `start` is even.
 
-    The rounds are in a separate loop here, without a branch, so that LLVM works on several
-    blocks at once. No Gaussian is exactly 0: that marks those which take more than one try.
+    The rounds are in a separate loop without branches, so that LLVM computes several blocks at the
+    same time. No Gaussian is exactly 0, so 0 marks numbers that need more than one try.
 
     >>> out = np.empty(5)
     >>> normals(out, seed=1, run=2, stream=3, start=4)

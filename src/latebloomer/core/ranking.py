@@ -1,16 +1,16 @@
-"""The worst arms, the best one and their order, by the ratings in the ledger."""
+"""The worst arms, the best arm and the order of arms by the ratings in the ledger."""
 
 from math import inf
 
 from latebloomer.core.kernel import kernel
 from latebloomer.core.ledger import FAN, OVER, PULLS, RACERS, Ledger
 
-# --- phases: which arms stay ---
+# --- phases: the arms that are kept ---
 
 
 @kernel
 def keep_best(ledger: Ledger, k: int) -> None:
-    """Drop the worst-rated racing arms until `k` are left, in index order."""
+    """Drop the worst-rated racing arms until `k` remain; `racing` stays in index order."""
     size = ledger.cursor[RACERS]
     if size <= k:
         return
@@ -24,7 +24,7 @@ def keep_best(ledger: Ledger, k: int) -> None:
 
 @kernel
 def close_ranks(ledger: Ledger) -> None:
-    """Take the arms that are out from `racing`."""
+    """Remove dropped arms from `racing`."""
     racers = 0
     for place in range(ledger.cursor[RACERS]):
         i = ledger.racing[place]
@@ -56,7 +56,7 @@ def heapify_worst(ledger: Ledger, size: int) -> None:
 
 @kernel
 def sift(ledger: Ledger, root: int, size: int) -> None:
-    """Let the arm at `root` sink to its place in the heap."""
+    """Move the arm at `root` down to its place in the heap."""
     while 2 * root + 1 < size:
         child = 2 * root + 1
         if child + 1 < size and worse(ledger, ledger.work[child + 1], ledger.work[child]):
@@ -71,7 +71,7 @@ def sift(ledger: Ledger, root: int, size: int) -> None:
 
 @kernel
 def worse(ledger: Ledger, i: int, j: int) -> bool:
-    """Return whether arm `i` is rated lower than `j`, or equal with the higher index."""
+    """Return whether arm `i` has a lower rating than `j`, or an equal one and a higher index."""
     return ledger.rating[i] < ledger.rating[j] or (ledger.rating[i] == ledger.rating[j] and i > j)
 
 
@@ -82,10 +82,10 @@ def worse(ledger: Ledger, i: int, j: int) -> bool:
 def leader(ledger: Ledger, changed: int, horizon: int) -> int:
     """Return the best-rated arm, or OVER; only `changed` has a new rating since the last call.
 
-    Arms are compared in blocks of `FAN`, winners in blocks of `FAN` again, until one is left;
-    only the blocks above `changed` are compared again. Level by level the winners are in `work`.
-    An arm at the horizon has retired: its rating is minus infinity, and if all have retired, the
-    result is OVER.
+    Arms are compared in blocks of `FAN`, the winners again in blocks of `FAN`, and so on until one
+    arm is left. Only the blocks that contain `changed` are compared again. `work` has the winners,
+    level by level. An arm at the horizon has the rating minus infinity; if all arms are at the
+    horizon, the result is OVER.
     """
     ratings, work, count = ledger.rating, ledger.work, len(ledger.n)
     if ledger.n[changed] >= horizon:
@@ -94,10 +94,10 @@ def leader(ledger: Ledger, changed: int, horizon: int) -> int:
     best = FAN * block
     top = ratings[best]
     for i in range(best + 1, min(best + FAN, count)):
-        rating = ratings[i]  # read once, so that compiled code has no branch to guess
+        rating = ratings[i]  # read once, so that compiled code has no branch to predict
         if rating > top:
             best, top = i, rating
-    level = 0  # where the winners of this level begin
+    level = 0  # index of the first winner of this level
     work[block] = best
     count = (count + FAN - 1) // FAN
     while count > 1:
@@ -130,6 +130,6 @@ def fresh_leader(ledger: Ledger, horizon: int) -> int:
 @kernel
 def best_open(ledger: Ledger, changed: int, horizon: int) -> int:
     """Return the best-rated arm below the horizon, or OVER; `changed` has a new rating, or ANY."""
-    if changed < 0:  # ANY; a sign tells the compiler more
+    if changed < 0:  # ANY; faster than a comparison with ANY
         return fresh_leader(ledger, horizon)
     return leader(ledger, changed, horizon)

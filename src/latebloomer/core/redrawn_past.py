@@ -1,10 +1,10 @@
-"""An arm's past that is drawn again where it is needed, instead of being stored.
+"""Kernels for pasts that are drawn again when they are needed, instead of being stored.
 
-On a GPU that is cheaper where a policy looks at little of the past: at all rewards, or at one
-window of the latest ones. `S` then holds a few numbers per arm, and the kernels of `history.py`
-that a policy's text names are bound to those here. They ask `reward_at` for a reward of the past
-and `rewards_that_leave` for the two that a window gives up: a GPU draws both from the counters of
-its random numbers, `check_policy` looks them up in a table.
+On a GPU this is cheaper if a policy uses only simple parts of the past: all rewards, or one window
+of the latest rewards. Then `S` has a few numbers per arm, and the kernels of `history.py` that a
+policy calls are bound to the kernels here. They call `reward_at` for a reward of the past, and
+`rewards_that_leave` for the two rewards that leave a window. A GPU draws these from the counters
+of its random numbers; `check_policy` looks them up in a table.
 """
 
 from typing import Any
@@ -31,17 +31,17 @@ from latebloomer.core.running_sums import (
 )
 from latebloomer.core.statistics import second_difference
 
-# Places in an arm's row of `S`, next to those of `running_sums`:
+# Indices in an arm's row of `S`, after those of `running_sums`:
 BEND, NEWEST, BEFORE = range(running_sums.SUMS, running_sums.SUMS + 3)  # for the latest bend
-ALL, LATEST = 0, 2  # or else two sums, each followed by what rounding took from it
+ALL, LATEST = 0, 2  # or two sums, each followed by its rounding error
 LEVEL_CELLS = 4
-LOSS = 2.0**-50  # a sum below this share of a reward that leaves has lost digits all the same
+LOSS = 2.0**-50  # a sum below this share of a leaving reward has lost digits, even so
 
 
 def is_redrawn(policy: Any) -> bool:
-    """Return whether a GPU draws the past of a policy's arms again and stores none.
+    """Return whether a GPU draws the past of a policy's arms again instead of storing it.
 
-    It does if all that is read of a past is its total, the latest reward, or the policy's window.
+    It does if the policy uses only the total of the past, the latest reward, or its window.
     """
     past = policy.memory.past
     return past in (NOTHING, TOTAL) or (
@@ -50,12 +50,12 @@ def is_redrawn(policy: Any) -> bool:
 
 
 def redrawn_cells(bends: bool) -> int:
-    """Return the cells of an arm's row of `S`: with the latest second difference if `bends`."""
+    """Return the number of cells in an arm's row of `S`, which `bends` increases."""
     return running_sums.SUMS + (3 if bends else 0)
 
 
 def redrawn_kernels(policy: Any, bends: bool, draw: Any) -> dict[Any, Any]:
-    """Return the kernels that stand for those of an arm's past, if `draw` draws it again."""
+    """Return the replacements of the kernels for an arm's past, if `draw` draws it again."""
     past, drawn = policy.memory.past, {reward_at: draw, window_sum: drawn_sum}
     if past is NOTHING:
         return drawn | {remember: remember_nothing}
@@ -70,7 +70,7 @@ def redrawn_kernels(policy: Any, bends: bool, draw: Any) -> dict[Any, Any]:
 
 
 def ledger_with_table(policy: Any, arms: int, rewards: Any) -> Ledger:
-    """Return an empty ledger of lists whose past rewards are looked up in a table of all."""
+    """Return an empty ledger of lists; past rewards are looked up in the table `rewards`."""
     cells = redrawn_cells(policy.reads_bends())
     return lists_for(policy, arms)._replace(S=[[0.0] * cells for _ in range(arms)], Q=rewards)
 
@@ -80,7 +80,7 @@ def ledger_with_table(policy: Any, arms: int, rewards: Any) -> Ledger:
 
 @kernel
 def reward_in_table(ledger: Ledger, i: int, n: int) -> float:
-    """Return the n-th reward of arm `i` where `Q` is the table of all rewards."""
+    """Return the n-th reward of arm `i` if `Q` is the table of all rewards."""
     return ledger.Q[i][n - 1]
 
 
@@ -104,7 +104,7 @@ def drawn_sum(ledger: Ledger, i: int, before: int, n: int) -> float:
 
 @kernel
 def add_to(row: Floats, place: int, x: float) -> None:
-    """Add to the sum at a place; the next place has what rounding took away."""
+    """Add to the sum at `place`; the next place has the sum of rounding errors."""
     before = row[place]
     total = before + x
     part = total - before
@@ -114,7 +114,7 @@ def add_to(row: Floats, place: int, x: float) -> None:
 
 @kernel
 def keep_levels(ledger: Ledger, i: int, n: int, reward: float, window: float) -> None:
-    """Keep the sum of all rewards and the sum of the window."""
+    """Store the sum of all rewards and the sum of the window."""
     row = ledger.S[i]
     if n == 1:
         for cell in range(LEVEL_CELLS):
@@ -141,12 +141,12 @@ def kept_mean(ledger: Ledger, i: int, h: int) -> float:
     return (ledger.S[i][place] + ledger.S[i][place + 1]) / h
 
 
-# --- the running sums of a window and of the one before it ---
+# --- the running sums of a window and of the previous window ---
 
 
 @kernel
 def keep_slopes(ledger: Ledger, i: int, n: int, reward: float, window: float) -> None:
-    """Keep the sums of the window and of the one before it."""
+    """Store the sums of the window and of the previous window."""
     h, before = window_length(window, n), window_length(window, n - 1)
     if h == 0:
         count_alone(ledger, i, n, reward)
@@ -157,7 +157,7 @@ def keep_slopes(ledger: Ledger, i: int, n: int, reward: float, window: float) ->
 
 @kernel
 def keep_slopes_and_bend(ledger: Ledger, i: int, n: int, reward: float, window: float) -> None:
-    """Keep the same sums and the latest second difference."""
+    """Store the sums of `keep_slopes` and the latest second difference."""
     row = ledger.S[i]
     if n > 2:
         row[BEND] = second_difference(reward, row[NEWEST], row[BEFORE])
@@ -169,5 +169,5 @@ def keep_slopes_and_bend(ledger: Ledger, i: int, n: int, reward: float, window: 
 
 @kernel
 def kept_bend(ledger: Ledger, i: int) -> float:
-    """Return what `newest_bend` returns."""
+    """Return the latest second difference, like `newest_bend`."""
     return ledger.S[i][BEND]

@@ -1,9 +1,9 @@
 """The memory of a run, as a policy declares it: lists for a session, arrays for compiled code.
 
-A policy's `Memory` says what is kept of each arm's rewards (a `Past`) and names the cells that the
-policy itself keeps: some for each arm, in `Ledger.arm`, and some for the run, in `Ledger.run`.
-Sessions, the CPU and the GPU allocate by it, and a new plan copies by it. Cells are plain arrays
-that kernels read by index: a type for each policy would be compiled, and cached, for each policy.
+A policy's `Memory` says how each arm's rewards are stored (a `Past`) and names the policy's own
+cells: cells for each arm, in `Ledger.arm`, and cells for the run, in `Ledger.run`. Sessions, the
+CPU and the GPU allocate memory by it, and a new plan copies cells by it. Cells are plain arrays
+that kernels read by index, because separate types for each policy would need separate compilation.
 """
 
 from collections.abc import Callable, Mapping
@@ -22,11 +22,11 @@ Kernel = Callable[..., Any]
 
 @dataclass(frozen=True, eq=False)
 class Past:
-    """What is kept of an arm's rewards: which kernel enters one, and which kernels read them.
+    """A form in which an arm's rewards are stored: the kernel that stores one, and its readers.
 
-    A row of `Ledger.S` has `S` cells that stay and `S_by_pull` for each pull; `Ledger.Q` likewise.
-    `readers` names the kernels that stand for those of `history.py`, if the rewards are not kept
-    as prefix sums.
+    A row of `Ledger.S` has `S` fixed cells and `S_by_pull` cells per pull; the same holds for
+    `Ledger.Q`. `readers` has the kernels that replace those of `history.py`, if rewards are not
+    stored as prefix sums.
     """
 
     remember: Kernel
@@ -37,21 +37,21 @@ class Past:
     readers: Mapping[Kernel, Kernel] = field(default_factory=lambda: MappingProxyType({}))
 
 
-# Nothing: the policy keeps what it needs in its ratings and cells.
+# Nothing is stored: the policy's ratings and cells contain what it needs.
 NOTHING = Past(history.remember_nothing)
-# The sum of all rewards, and the latest one, which every ledger has.
+# The sum of all rewards; every ledger also has the latest reward.
 TOTAL = Past(history.remember_total, readers={history.recent_mean: history.mean_of_all})
-# The sums of the first 1, 2, ... rewards, for ratings that begin with the first.
+# The sums of the first 1, 2, ... rewards, for ratings that contain the first reward.
 BEGINNINGS = Past(history.remember_beginnings, S_by_pull=1)
-# Sums from which the mean of any window and any reward follow.
+# Sums from which the mean of any window and any reward can be computed.
 SUMS = Past(history.remember_sums, S=2, S_by_pull=2)
-# The same, and sums from which the slope of any window follows.
+# The sums of SUMS, and sums from which the slope of any window can be computed.
 SLOPES = Past(history.remember_slopes, S=2, Q=2, S_by_pull=2, Q_by_pull=2)
 # The rewards themselves.
 REWARDS = Past(
     history.remember_rewards, Q_by_pull=1, readers={history.reward_at: history.kept_reward}
 )
-# The rewards, and the running sums of the policy's window and of the one before it.
+# The rewards, and the running sums of the policy's window and of the previous window.
 WINDOW = Past(
     running_sums.remember_window,
     S=running_sums.SUMS,
@@ -66,12 +66,13 @@ WINDOW = Past(
 
 @dataclass(frozen=True)
 class Memory:
-    """What a policy keeps during a run: a past, and cells by name.
+    """The memory of a policy during a run: a past, and cells by name.
 
-    Cells are numbers that begin at 0. Kernels read them by their place, for which a policy's file
-    has constants: `EARLY, LATE = range(2)` for `arm=("early", "late")`. A new plan copies all
-    cells along with the past. If it cannot copy the past, it enters the rewards again and copies
-    only the cells in `kept`: those that do not follow from rewards, such as an arm's turn.
+    Cells are numbers that begin at 0. Kernels read them by index, for which a policy's file has
+    constants, such as `EARLY, LATE = range(2)` for `arm=("early", "late")`. A new plan copies all
+    cells together with the past. If the past cannot be copied, the rewards are entered again, and
+    only the cells in `kept` are copied: cells that do not depend on rewards alone, such as an
+    arm's turn.
 
     >>> Memory(SLOPES, arm=("gain",), run=("window", "trust")).run.index("trust")
     1
@@ -80,7 +81,7 @@ class Memory:
     past: Past = SUMS
     arm: tuple[str, ...] = ()  # cells of each arm: `Ledger.arm`
     run: tuple[str, ...] = ()  # cells of the run: `Ledger.run`
-    kept: tuple[str, ...] = ()  # those of `arm` that are copied where rewards are entered again
+    kept: tuple[str, ...] = ()  # cells in `arm` that are copied if rewards are entered again
 
     def __post_init__(self) -> None:
         for cells in (self.arm, self.run):
@@ -94,7 +95,7 @@ class Memory:
             )
 
     def kept_places(self) -> list[int]:
-        """Return the places of the cells in `kept`."""
+        """Return the indices of the cells in `kept`."""
         return [self.arm.index(cell) for cell in self.kept]
 
 
@@ -118,12 +119,12 @@ def arrays_for(
 
 
 def cells_of(memory: Memory) -> tuple[int, int]:
-    """Return the cells of each arm and of the run that are allocated: at least one of each."""
+    """Return the numbers of allocated cells per arm and for the run, at least one of each."""
     return max(1, len(memory.arm)), max(1, len(memory.run))
 
 
 def _ledger(memory: Memory, arms: int, longest: int, zeros: Callable[..., Any]) -> Ledger:
-    """Return a ledger whose parts `zeros` makes, given their shape and type."""
+    """Return a ledger; `zeros` creates its parts from their shape and type."""
     (S, Q), (of_arm, of_run) = past_lengths(memory.past, longest), cells_of(memory)
     shapes = {
         "arm": (arms, of_arm),
@@ -142,18 +143,18 @@ def _ledger(memory: Memory, arms: int, longest: int, zeros: Callable[..., Any]) 
 
 
 def ledger_bytes(policy: Any, arms: int, longest: int) -> int:
-    """Return the bytes of the ledger of `arrays_for`: every entry has 8."""
+    """Return the size in bytes of a ledger of `arrays_for`: every entry has 8 bytes."""
     of_arm, of_run = cells_of(policy.memory)
     by_arm = sum(past_lengths(policy.memory.past, longest)) + of_arm + 8
     return 8 * (arms * by_arm + FAN + of_run + CELLS)
 
 
 def growing_rows(policy: Any, ledger: Ledger) -> tuple[Any, ...]:
-    """Return the rows that get an entry for each pull, as often as they get one."""
+    """Return the rows that get entries at each pull, each as often as it gets entries."""
     past = policy.memory.past
     return (ledger.S,) * past.S_by_pull + (ledger.Q,) * past.Q_by_pull
 
 
 def past_lengths(past: Past, longest: int) -> tuple[int, int]:
-    """Return the entries of a row of `S` and of `Q` if arms are pulled up to `longest` times."""
+    """Return the lengths of rows of `S` and of `Q` for up to `longest` pulls per arm."""
     return past.S + past.S_by_pull * longest, past.Q + past.Q_by_pull * longest

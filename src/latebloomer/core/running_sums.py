@@ -1,9 +1,9 @@
-r"""The estimators of one window from its running sums, updated in O(1) [Mussi24, App. C].
+r"""Estimators of one window from running sums, which are updated in O(1) [Mussi24, App. C].
 
-They serve policies that rate an arm after each of its pulls, and the GPU, where past rewards are
-cheaper to draw again than to store: only the rewards that enter and leave the window are needed.
-When a reward leaves that was large beside what remains, the digits of the sums would leave with
-it: then the sums are added again from the window's rewards.
+They are for policies that rate an arm after each of its pulls, and for the GPU, on which it is
+cheaper to draw past rewards again than to store them: only the rewards that enter and leave the
+window are needed. If a reward leaves that is large compared with the remaining sums, the sums
+would lose digits. Then they are computed again from the rewards of the window.
 """
 
 from typing import NamedTuple
@@ -13,15 +13,16 @@ from latebloomer.core.history import reward_at
 from latebloomer.core.kernel import kernel
 from latebloomer.core.ledger import Floats, Ledger
 
-LEVEL, RISE, MOMENT, TOTAL = range(4)  # places in an arm's row of `S`: a, a - b, c - d, all
+# Indices in an arm's row of `S`: a, a - b, c - d, sum of all.
+LEVEL, RISE, MOMENT, TOTAL = range(4)
 SUMS = 4
-LOSS = 2.0**-12  # a sum below this share of a reward that leaves has lost 12 of its 53 bits
+LOSS = 2.0**-12  # a sum below this share of a leaving reward has lost 12 of its 53 bits
 
 
 class Sums(NamedTuple):
-    r"""Sums over the window :math:`W = (n-h, n]` and the one before it.
+    r"""Sums over the window :math:`W = (n-h, n]` and the previous window.
 
-    a: of X_l, b: of X_{l-h}, c: of l X_l, d: of l X_{l-h}, each over l in W.
+    a is the sum of X_l, b of X_{l-h}, c of l X_l, and d of l X_{l-h}, each over l in W.
     """
 
     h: int
@@ -33,10 +34,10 @@ class Sums(NamedTuple):
 
 @kernel
 def slide(sums: Sums, n: int, new: float, middle: float, old: float) -> Sums:
-    """Update the sums: the n-th reward is `new` and the window keeps its length h.
+    """Return updated sums: the n-th reward is `new`, and the window keeps its length h.
 
-    `middle` is X_{n-h}, which passes from the window to the one before; `old` is X_{n-2h}, which
-    leaves that one.
+    `middle` is X_{n-h}, which moves from the window to the previous window; `old` is X_{n-2h},
+    which leaves the previous window.
     """
     h = sums.h
     return Sums(
@@ -50,12 +51,12 @@ def slide(sums: Sums, n: int, new: float, middle: float, old: float) -> Sums:
 
 @kernel
 def grow(sums: Sums, n: int, new: float, edge: float) -> Sums:
-    """Update the sums: the n-th reward is `new` and the window grows by one.
+    """Return updated sums: the n-th reward is `new`, and the window grows by one.
 
-    `edge` is X_{n-2h+1} of the new h.
+    `edge` is X_{n-2h+1} for the new h.
 
-    The window of the new h is the old one and n; the one before it is the old one and the edge.
-    In the text's update of d, b is the *updated* sum (it must hold the edge already).
+    The new window is the old window and n; the new previous window is the old one and the edge. In
+    the paper's update of d, b is the *updated* sum, which already contains the edge.
     """
     h, b = sums.h + 1, sums.b + edge
     return Sums(h, sums.a + new, b, sums.c + n * new, sums.d + (n - h) * edge + b)
@@ -68,7 +69,7 @@ def projected_mean_of(sums: Sums, horizon: int) -> float:
 
 
 def follow(rewards: Floats, window: float) -> Sums:
-    """Return the running sums after all `rewards`, by a plain loop."""
+    """Return the running sums after all `rewards`, computed by a plain loop."""
     sums = Sums(0, 0.0, 0.0, 0.0, 0.0)
     for n in range(1, len(rewards) + 1):
         h = window_length(window, n)
@@ -79,12 +80,12 @@ def follow(rewards: Floats, window: float) -> Sums:
     return sums
 
 
-# --- kept in the ledger ---
+# --- running sums in the ledger ---
 
 
 @kernel
 def remember_window(ledger: Ledger, i: int, n: int, reward: float, window: float) -> None:
-    """Keep the rewards, and the sums of the policy's window and of the one before it."""
+    """Store the rewards, and the sums of the policy's window and of the previous window."""
     rewards = ledger.Q[i]
     rewards[n] = reward
     h, before = window_length(window, n), window_length(window, n - 1)
@@ -96,7 +97,7 @@ def remember_window(ledger: Ledger, i: int, n: int, reward: float, window: float
 
 @kernel
 def count_alone(ledger: Ledger, i: int, n: int, reward: float) -> None:
-    """Keep the sum of all rewards while the window is empty."""
+    """Store the sum of all rewards while the window is empty."""
     row = ledger.S[i]
     row[TOTAL] = row[TOTAL] + reward if n > 1 else reward
     row[LEVEL], row[RISE], row[MOMENT] = 0.0, 0.0, 0.0
@@ -113,11 +114,11 @@ def update_sums(
     middle: float,
     edge: float,
 ) -> None:
-    """Update a, a - b and c - d for a window of `h` rewards, `before` at the pull before.
+    """Update a, a - b and c - d for a window of `h` rewards; it had `before` rewards before.
 
-    `middle` is X_{n-h}, and `edge` is the reward at the beginning of the window before. `slide`
-    and `grow` are one text here, with the terms of the one or the other: compiled code would
-    often guess a branch wrongly.
+    `middle` is X_{n-h}, and `edge` is the reward at the beginning of the previous window. `slide`
+    and `grow` are combined in one formula without a branch, because the processor would often
+    predict a branch wrongly.
     """
     row, slides = ledger.S[i], h == before
     leaves = middle if slides else 0.0
@@ -133,7 +134,7 @@ def update_sums(
 
 @kernel
 def add_again(ledger: Ledger, i: int, n: int, h: int) -> None:
-    """Add the sums from the rewards of the two windows."""
+    """Compute the sums again from the rewards of the two windows."""
     level, rise, moment = 0.0, 0.0, 0.0
     for k in range(n - h + 1, n + 1):
         new = reward_at(ledger, i, k)
@@ -145,9 +146,9 @@ def add_again(ledger: Ledger, i: int, n: int, h: int) -> None:
 
 @kernel
 def recent_mean_of_sums(ledger: Ledger, i: int, h: int) -> float:
-    """Return `recent_mean` for the spans of running sums: one reward, or those of the window.
+    """Return `recent_mean` for running sums: of one reward, or of the window.
 
-    While the window is empty, the mean of all rewards.
+    While the window is empty, it is the mean of all rewards.
     """
     if h == 1:
         return ledger.last[i]

@@ -1,8 +1,7 @@
 """Estimates with 95 % intervals, Student's quantiles, and noise from second differences.
 
-No SciPy: these few functions need one special function, the incomplete beta integral, and run
-wherever the library does. Intervals are made from whole numbers: how many, how many wrong, sums,
-squares.
+They need only one special function, the incomplete beta integral, and so no SciPy. Intervals are
+computed from integers: numbers of trials, numbers of errors, sums and sums of squares.
 """
 
 from collections.abc import Iterable
@@ -17,7 +16,7 @@ from latebloomer.core.kernel import kernel
 from latebloomer.errors import SettingError
 
 Z = 1.959963984540054  # P(|N(0, 1)| > Z) = 0.05
-TINY = 1e-300  # in the place of 0
+TINY = 1e-300  # replaces 0 in divisions
 FINE = 1e-15
 
 
@@ -30,13 +29,13 @@ class Estimate(NamedTuple):
 
 
 def share(count: int, of: int) -> Estimate:
-    r"""Estimate a probability from `count` successes in `of` trials: Wilson's score interval.
+    r"""Estimate a probability from `count` successes in `of` trials, with Wilson's score interval.
 
     .. math:: \frac{\hat p + \frac{z^2}{2n} \pm z \sqrt{\frac{\hat p (1 - \hat p)}{n}
               + \frac{z^2}{4 n^2}}}{1 + z^2 / n}
 
-    With no success at all the upper end is the exact one-sided 95 % bound
-    :math:`1 - 0.05^{1/n}`, the rule of three (about 3/n); likewise the lower end with all.
+    Without any success, the upper end is the exact one-sided 95 % bound :math:`1 - 0.05^{1/n}`,
+    the rule of three (about 3/n). If all trials are successes, the same holds for the lower end.
 
     >>> share(0, 100)  # 1 - 0.05^(1/100)
     Estimate(value=0.0, low=0.0, high=0.0295...)
@@ -54,10 +53,10 @@ def share(count: int, of: int) -> Estimate:
 
 
 def mean(total: int, squares: int, of: int) -> Estimate:
-    """Estimate a mean from the sum and the sum of squares of `of` numbers: Student's interval.
+    """Estimate a mean from the sum and the sum of squares of `of` numbers, by Student's interval.
 
-    It knows only the spread that occurred: it has no width where all numbers are equal, and one
-    number alone has no interval.
+    It uses only the observed spread: it has no width if all numbers are equal, and a single number
+    has no interval.
 
     >>> mean(6, 14, 3)  # 1, 2 and 3: 2 +- 4.3027 / sqrt(3)
     Estimate(value=2.0, low=-0.484..., high=4.484...)
@@ -72,8 +71,9 @@ def mean(total: int, squares: int, of: int) -> Estimate:
 def paired_share(only_first: int, only_second: int, of: int) -> Estimate:
     r"""Estimate the difference of two probabilities from the same `of` trials.
 
-    Wald's interval after adding 1/2 to each of the four counts of the paired table (Agresti and
-    Min, 2005): with :math:`n' = n + 2` and counts b, c of the trials where one alone succeeded,
+    It is Wald's interval after adding 1/2 to each of the four counts of the paired table (Agresti
+    and Min, 2005). With :math:`n' = n + 2` and the counts b, c of the trials in which only the
+    first or only the second succeeded,
 
     .. math:: \frac{b - c}{n'} \pm \frac{z}{n'} \sqrt{b + c + 1 - \frac{(b - c)^2}{n'}}
 
@@ -88,7 +88,8 @@ def paired_share(only_first: int, only_second: int, of: int) -> Estimate:
 def mcnemar(only_first: int, only_second: int) -> float:
     """Return the p-value of McNemar's exact test that both are right equally often.
 
-    Two-sided binomial: twice the smaller tail of the trials where one alone was right, at most 1.
+    It is the two-sided binomial test: twice the smaller tail of the trials in which only one was
+    right, and at most 1.
 
     >>> round(mcnemar(1, 9), 12)  # 2 (1 + 10) / 2^10
     0.021484375
@@ -101,7 +102,7 @@ def mcnemar(only_first: int, only_second: int) -> float:
 
 @cache
 def student(df: int) -> float:
-    """Return the 97.5 % quantile of Student's t: P(|t| > it) = 0.05.
+    """Return the 97.5 % quantile q of Student's t: P(|t| > q) = 0.05.
 
     >>> round(student(10), 4)
     2.2281
@@ -117,10 +118,11 @@ def student(df: int) -> float:
 
 
 def student_tail(tail: float, freedom: float) -> float:
-    """Return what Student's t exceeds with probability `tail`, for any degrees of freedom.
+    """Return the value that Student's t exceeds with probability `tail`.
 
-    Without search, so less exact than `student`: within 0.2 % from 10 degrees of freedom on, 7 %
-    low in the far tail of 5.
+    The degrees of freedom may be any positive number. It uses no search, so it is less exact than
+    `student`: the error is below 0.2 % for at least 10 degrees of freedom; in the far tail with 5,
+    the value is 7 % too low.
 
     >>> [round(student_tail(*case), 2) for case in ((0.025, 10), (0.001, 30))]  # 2.228, 3.385
     [2.23, 3.39]
@@ -129,7 +131,7 @@ def student_tail(tail: float, freedom: float) -> float:
 
 
 def _cornish_fisher(z: float, freedom: float, terms: int) -> float:
-    """Return Student's quantile from the Gaussian's, z (Abramowitz and Stegun 26.7.5)."""
+    """Return Student's quantile from the Gaussian quantile z (Abramowitz and Stegun 26.7.5)."""
     series = (
         (z**3 + z) / 4,
         (5 * z**5 + 16 * z**3 + 3 * z) / 96,
@@ -175,7 +177,7 @@ def _fraction(a: float, b: float, x: float) -> float:
     return value
 
 
-# --- noise from second differences, which show little else where a curve bends little ---
+# --- noise from second differences, on which a smooth curve has little effect ---
 
 
 @kernel
@@ -192,7 +194,7 @@ def second_difference(new: float, middle: float, old: float) -> float:
 
 @kernel
 def noise_variance(sum_of_squares: float, count: float) -> float:
-    r"""Return the variance of the noise from `count` second differences :math:`d` of rewards.
+    r"""Return the noise variance from m = `count` second differences :math:`d` of rewards.
 
     .. math:: \hat\sigma^2 = \sum d^2 / (6 m)
 
@@ -205,7 +207,7 @@ def noise_variance(sum_of_squares: float, count: float) -> float:
 def pooled_noise(rewards: Iterable[ArrayLike]) -> float:
     """Estimate the noise level from the second differences of all arms' rewards.
 
-    A smooth curve adds next to nothing to it (it is right to 1e-4 on the recorded IMDB curves).
+    A smooth curve has almost no effect on it (the error is 1e-4 on the recorded IMDB curves).
 
     Parameters
     ----------
@@ -215,7 +217,7 @@ def pooled_noise(rewards: Iterable[ArrayLike]) -> float:
     Returns
     -------
     float
-        A standard deviation.
+        Standard deviation of the noise.
 
     Examples
     --------
@@ -235,17 +237,17 @@ def pooled_noise(rewards: Iterable[ArrayLike]) -> float:
 def noise_freedom(differences: int) -> float:
     """Return the degrees of freedom of a noise level from second differences of one arm.
 
-    They overlap: their squares have lag correlations (2/3)^2 and (1/6)^2, which makes k of them
-    worth k / (1 + 2 (4/9 + 1/36)) = 18 k / 35.
+    The differences overlap: their squares have the lag correlations (2/3)^2 and (1/6)^2. So k of
+    them have k / (1 + 2 (4/9 + 1/36)) = 18 k / 35 degrees of freedom.
     """
     return 18 * differences / 35
 
 
 def noise_margin(tail: float, bends: int) -> float:
-    r"""Return the factor that makes an estimated noise level too low with probability `tail`.
+    r"""Return a factor: an estimated noise level times it is too low with probability `tail`.
 
     With k second differences the variance has about f = 18 k / 35 degrees of freedom, and
-    :math:`\sigma^2 \le \hat\sigma^2 f / \chi^2_{tail}(f)`; the quantile by Wilson and Hilferty.
+    :math:`\sigma^2 \le \hat\sigma^2 f / \chi^2_{tail}(f)`. The quantile is by Wilson and Hilferty.
 
     >>> round(noise_margin(0.05, 35), 3)  # f = 18: sqrt(18 / 9.390)
     1.385
@@ -257,6 +259,7 @@ def noise_margin(tail: float, bends: int) -> float:
 
 
 def _normal_quantile(p: float) -> float:
-    from statistics import NormalDist  # which loads random numbers and fractions, for a rare call
+    # Imported here, because it is slow to import and rarely needed.
+    from statistics import NormalDist
 
     return NormalDist().inv_cdf(p)

@@ -1,6 +1,6 @@
 """The claims of section 8 and of appendices G and H, each next to its check.
 
-One rule says how all of them are read; it is in `evidence.Evidence`.
+The docstring of `evidence.Evidence` has the rule by which all claims are read.
 """
 
 from collections.abc import Sequence
@@ -14,8 +14,9 @@ from latebloomer.paper.workbench import Row, select
 from latebloomer.theory import largest_beta
 
 PRINTED = 185  # the last change of the best arm in setting A, according to the text
-LARGE = 0.1  # a difference of errors above this is large; the texts below have these numbers
-CLOSE = 0.02  # two mean errors this near count as close
+# A larger difference of errors is a "large margin"; the texts below repeat these numbers.
+LARGE = 0.1
+CLOSE = 0.02  # mean errors with a smaller difference count as close
 
 CLAIMS: list[ev.Claim] = []  # in the order of the paper
 on_setting_a = ev.Passage(CLAIMS, "setting-a", "section 8", SETTING_A)
@@ -123,8 +124,8 @@ def _better_than_baselines(rows: Rows) -> Evidence:
 # --- section 8: simple regret in setting A ---
 
 
-# The mean is largely that of the smallest budgets, where every regret is largest, so the number
-# of budgets at which R-SR's is the smallest stands next to it.
+# The mean depends mostly on the smallest budgets, at which all regrets are largest. So the
+# evidence also has the number of budgets at which R-SR's regret is the smallest.
 @on_simple_regret("In simple regret R-SR outperforms R-UCBE and all the other algorithms.")
 @decided_by("R-SR's mean regret over the 22 budgets is the smallest")
 def _least_regret(rows: Rows) -> Evidence:
@@ -191,7 +192,8 @@ def _range(differences: Sequence[ev.Quantity]) -> str:
     return f"differences from {short(min(values))} to {short(max(values))}"
 
 
-# With enough runs any two settings differ: "no impact" is a difference too small to matter.
+# With enough runs any two settings differ, so "no impact" means a difference that is too small to
+# matter.
 def _no_impact(differences: Sequence[ev.Quantity]) -> Evidence:
     largest_first = sorted(differences, key=lambda difference: -abs(difference.value))
     inside = [(difference > -SMALL) & (difference < SMALL) for difference in largest_first]
@@ -225,7 +227,7 @@ def _any_a_late(rows: Rows) -> Evidence:
 # --- appendix G: running time ---
 
 
-# The claim is about another machine and program, so only the upper side of "about" is decided.
+# The claim is about another machine and program, so only the upper limit of "about" is checked.
 @on_running_time("A run with T = 3200 takes about .07 s (R-UCBE) and .06 s (R-SR).")
 @decided_by("compiled, a run takes no more CPU seconds than that on this machine")
 def _seconds(rows: Sequence[Timing]) -> Evidence:
@@ -268,8 +270,8 @@ def _nearly_always(rows: Rows) -> Evidence:
     return Evidence(ev.errors_below(0.01, late), ev.largest_error(late))
 
 
-# "Even for large values of the time budget (...) the error probability does not go to zero": more
-# than one budget is wrong, and not only the first of the large ones.
+# The text says "Even for large values of the time budget (...) the error probability does not go
+# to zero". So more than one budget must have errors, and not only the smallest large ones.
 @on_setting_b("For large T Rest-Sure does not consistently suggest the optimal arm.")
 @decided_by("Rest-Sure's error is above .05 at two or more T >= 1000, one of them at least 2000")
 def _unreliable(rows: Rows) -> Evidence:

@@ -1,6 +1,6 @@
-"""Which values the text, the published numbers and this library use: one table.
+"""The table of conventions in the text, in the published numbers and in this library.
 
-`docs/reproduction.md` shows it too; a test keeps both equal.
+`docs/reproduction.md` shows the same table; a test checks that both are equal.
 """
 
 COLUMNS = (

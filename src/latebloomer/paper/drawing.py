@@ -20,16 +20,16 @@ from latebloomer.simulation.results.plots import (
 from latebloomer.version import __version__
 
 Looks: TypeAlias = Mapping[str, Style] | None
-ARM_STYLES = tuple(STYLES.values())  # for what is not an algorithm: arms, learners, multiples
+ARM_STYLES = tuple(STYLES.values())  # styles for arms, learners and multiples of a
 LABELS = {"error": r"$\overline{e}_T$", "regret": r"$\overline{r}_T$"}
-LABEL_HEIGHT = 12.5  # points: a line of text with its distance to the next
-TITLE, LETTERS_PER_INCH = 8, 15  # size of the title in points, and how many letters fit
+LABEL_HEIGHT = 12.5  # points per line of text, with the distance to the next line
+TITLE, LETTERS_PER_INCH = 8, 15  # size of the title in points, and letters per inch at this size
 HEAD, CELL = "#eef1f4", "#ffffff"  # colors of a table's first line and of its other cells
 AXES_SHARE = 0.75  # approximate share of a figure's height that its axes take
 
 
 OWN_STYLES = {ESTIMATE: Style("#d62728", "d", DASHED), THEORY: MORE_STYLES[0]}
-SERIES = {  # what is written below a picture's title if it shows these
+SERIES = {  # explanations below a picture's title, by series
     "R-UCBE": "R-UCBE recommends argmax B (Algorithm 1)",
     ESTIMATE: "(estimate): the same pulls, argmax of the estimate",
     THEORY: r"(theory): $a = 10 \log(2TK/\delta)$, argmax B",
@@ -42,7 +42,7 @@ def style(series: str) -> Style:
 
 
 def explained(rows: Sequence[Any], mode: str) -> str:
-    """Return what the series of R-UCBE are, if these rows have more than one."""
+    """Return text that explains the series of R-UCBE, if these rows have more than one."""
     names = {getattr(row, "algorithm", "") for row in rows}
     if mode == AS_PUBLISHED or not any(name.startswith((ESTIMATE, THEORY)) for name in names):
         return ""
@@ -52,7 +52,7 @@ def explained(rows: Sequence[Any], mode: str) -> str:
 
 
 def entitle(figure: Any, title: str, rows: Sequence[Any], mode: str) -> None:
-    """Write above a picture what it shows: title, mode, number of runs, version, series."""
+    """Write title, mode, number of runs, version and series above a picture."""
     counts = sorted({row.runs for row in rows if getattr(row, "runs", 0)})
     runs = " to ".join(f"{count:,}" for count in dict.fromkeys((*counts[:1], *counts[-1:])))
     origin = [
@@ -139,14 +139,14 @@ def mark_change(ax: Any, budget: int | None) -> None:
 
 
 def last_change(setting: Setting, mode: str, upto: int = 3200) -> int | None:
-    """Return where the paper draws its line, or where the last change really is."""
+    """Return the last change of the best arm; as published, where the paper draws its line."""
     if mode == AS_PUBLISHED:
         return setting.printed_change
     return setting.problem().changes(upto)[-1][0]
 
 
 def shared_legend(figure: Any, ax: Any, columns: int) -> None:
-    """Add one legend below all panels, of what `ax` shows."""
+    """Add one legend for the lines of `ax` below all panels."""
     handles, labels = ax.get_legend_handles_labels()
     figure.legend(
         handles, labels, loc="outside lower center", ncols=columns, fontsize=TEXT, handlelength=3.2
@@ -154,9 +154,10 @@ def shared_legend(figure: Any, ax: Any, columns: int) -> None:
 
 
 def label_ends(ax: Any, labels: Mapping[str, str] | None = None) -> None:
-    """Write every line's name where it ends, moved up or down so that all can be read.
+    """Write the name of each line at its end, moved up or down so that all can be read.
 
-    A thin leader goes from the end of the line to a piece of it, and the name is next to that.
+    A thin connector goes from the end of the line to a short piece in the line's style, and the
+    name is next to this piece.
     """
     lines = [line for line in ax.lines if not line.get_label().startswith("_")]
     lines.sort(key=lambda line: sum(line.get_ydata()) / len(line.get_ydata()))  # breaks ties

@@ -1,9 +1,10 @@
-"""What a claim is, and what runs show about it: it holds, it fails, or it stays open.
+"""Claims, and the evidence that runs give for them: a claim holds, fails or stays open.
 
-A check takes the rows of a figure and returns whether a sentence of the paper holds in them. It
+A check gets the rows of a figure and returns whether a sentence of the paper holds for them. It
 compares quantities, which have 95 % intervals: `measured(row) < 0.05` is a finding, which is open
-if the interval contains the boundary. Findings combine with `&` and `~`, `all_of` and
-`at_least`. An open finding names the rows that leave it open; more runs of them may decide it.
+if the interval contains the boundary. Findings are combined with `&`, `~`, `all_of` and
+`at_least`. An open finding has the rows because of which it is open; more runs of these rows may
+decide it.
 
 The sentences are in `claims.py`, each next to its check; `reproduction.py` decides them.
 """
@@ -24,11 +25,11 @@ from latebloomer.paper.workbench import Row, select
 Rows: TypeAlias = Sequence[Row]
 OURS = ("R-UCBE", "R-SR")
 BASELINES = tuple(name for name in ALGORITHMS if name not in OURS)
-SMALL = 0.05  # an error below this is small: the text's own number for R-SR
+SMALL = 0.05  # a smaller error is "small": the text uses this number for R-SR
 
 
 class Finding(NamedTuple):
-    """Whether something holds, or None if it is open, and the rows that decide it or leave it."""
+    """Whether something holds (None if that is open), and the rows that it depends on."""
 
     holds: bool | None
     rows: tuple[Row, ...] = ()  # empty if nothing was simulated: the answer is exact
@@ -43,7 +44,7 @@ class Finding(NamedTuple):
         return all_of((self, other))
 
     def runs(self) -> str:
-        """Return how often the rows were simulated: '100 runs', '100 to 10,000 runs'."""
+        """Return the number of runs of the rows as text: '100 runs', '100 to 10,000 runs'."""
         counts = sorted({row.runs for row in self.rows})
         if not counts:
             return "computed"
@@ -53,7 +54,7 @@ class Finding(NamedTuple):
 
 @dataclass(frozen=True)
 class Quantity:
-    """A number made of some rows, with its 95 % interval.
+    """A number that is computed from some rows, with its 95 % interval.
 
     >>> one = Quantity(0.5, 0.4, 0.6, ())
     >>> [(one < boundary).holds for boundary in (0.7, 0.55, 0.3)]
@@ -88,13 +89,13 @@ def _rows_of(parts: Iterable[Quantity | Finding]) -> tuple[Row, ...]:
 
 
 def all_of(findings: Iterable[Finding]) -> Finding:
-    """Return whether every one holds."""
+    """Return the finding that every one of the findings holds."""
     listed = list(findings)
     return at_least(len(listed), listed)
 
 
 def at_least(count: int, findings: Iterable[Finding]) -> Finding:
-    """Return whether at least `count` hold, whichever way the open ones turn out.
+    """Return the finding that at least `count` hold, for every outcome of the open ones.
 
     >>> yes, no, open = Finding(True), Finding(False), Finding(None)
     >>> [at_least(2, case).holds for case in ((yes, yes, open), (yes, open), (yes, no))]
@@ -109,7 +110,7 @@ def at_least(count: int, findings: Iterable[Finding]) -> Finding:
 
 
 def holding(findings: Iterable[Finding]) -> int:
-    """Return how many of them hold for sure."""
+    """Return how many findings certainly hold."""
     return sum(finding.holds is True for finding in findings)
 
 
@@ -123,7 +124,7 @@ def measured(row: Row, what: str = "error") -> Quantity:
 
 
 def total(quantities: Sequence[Quantity], weight: float = 1.0) -> Quantity:
-    """Return the weighted sum; its ends are the sums of the ends.
+    """Return the weighted sum; the ends of its interval are the weighted sums of the ends.
 
     Runs at different budgets share their random draws, so independence must not be assumed.
     """
@@ -133,7 +134,7 @@ def total(quantities: Sequence[Quantity], weight: float = 1.0) -> Quantity:
 
 
 def mean(quantities: Sequence[Quantity]) -> Quantity:
-    """Return the mean, with the mean ends."""
+    """Return the mean; the ends of its interval are the means of the ends."""
     return total(quantities, 1 / len(quantities))
 
 
@@ -160,7 +161,7 @@ def means(rows: Rows, what: str = "error", last: float = inf) -> dict[str, Quant
 
 
 def successes(rows: Rows, first: int = 0, of: Sequence[str] = ALGORITHMS) -> dict[str, Quantity]:
-    """Return at how many budgets each algorithm is right, the most first; a mean if drawn."""
+    """Return the number of budgets at which each algorithm is right, the largest first."""
     one, totals = Quantity(1.0, 1.0, 1.0, ()), {}
     for name in of:
         totals[name] = total([one - measured(row) for row in over(rows, name, first)])
@@ -184,7 +185,7 @@ def share_of_pulls(rows: Rows) -> Quantity:
 
 
 def settles(rows: Rows, algorithm: str, limit: float) -> int | None:
-    """Return the first budget from which the error stays below a limit."""
+    """Return the first budget from which the error stays below `limit`; None if there is none."""
     small = takewhile(lambda row: row.error < limit, reversed(over(rows, algorithm)))
     return min((row.T for row in small), default=None)
 
@@ -224,27 +225,28 @@ def largest_error(rows: Rows) -> str:
 
 
 class Evidence(NamedTuple):
-    """What a check found about its claim, and the numbers that show it.
+    """The finding of a check about its claim, and the numbers that show it.
 
     One rule for how claims are read: a sentence that states a limit, says all or consistently, or
     denies something must hold at every budget (and noise level) that it is about. Any other
-    sentence about several budgets is decided by the means over them; `strictly` is then whether it
-    holds at every one of them.
+    sentence about several budgets is decided by the means over these budgets; `strictly` then says
+    whether it holds at every one of them.
     """
 
     finding: Finding
     numbers: str
-    strictly: Finding | None = None  # None: the sentence is read strictly in any case
+    strictly: Finding | None = None  # None: `finding` is already strict
 
 
 Check: TypeAlias = Callable[[Rows], Evidence]
-# Numbers, and the findings they show; then whether the part holds strictly, if read by means.
+# The parts of a claim: numbers, the finding that they show, and the strict finding if the part is
+# decided by means.
 Parts: TypeAlias = Iterator[tuple[str, list[Finding]] | tuple[str, list[Finding], Finding]]
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A sentence of the paper and what decides it."""
+    """A sentence of the paper, and the check that decides it."""
 
     passage: Passage
     sentence: str
@@ -254,20 +256,20 @@ class Claim:
 
 @dataclass(frozen=True)
 class Passage:
-    """A passage of the paper; its sentences join its claims."""
+    """A passage of the paper; calls add its sentences to the list of claims."""
 
-    claims: list[Claim]  # the list that the claims join
+    claims: list[Claim]  # the list to which claims are added
     figure: str  # the figure whose rows decide them
     where: str
     setting: Setting
 
     def __call__(self, sentence: str) -> Callable[[tuple[str, Check]], None]:
-        """Add a sentence with the check below it; `decided_by` says what the check decides by."""
+        """Add a sentence with its check as a claim; `decided_by` describes the check."""
         return lambda check: self.claims.append(Claim(self, sentence, *check))
 
 
 def decided_by(criterion: str) -> Callable[[Callable[..., Any]], tuple[str, Check]]:
-    """Say what decides the claim above a check; one that yields parts holds if all of them do."""
+    """Describe what a check decides by; a check that yields parts holds if all parts hold."""
 
     def joined(check: Callable[..., Any], rows: Rows) -> Evidence:
         texts, findings, *strictly = zip(*check(rows), strict=True)

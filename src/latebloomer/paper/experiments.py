@@ -1,9 +1,9 @@
 """The paper's settings and algorithms, and the runs behind the figures, in both modes.
 
-As written, the library's policies are simulated, with Algorithm 1 as R-UCBE; R-UCBE that
-recommends by the estimate, as this library does by default, is a separate series. As published,
-the trials of the published algorithms are drawn and counted as the authors did. Figures and claims
-that need the same runs share them.
+As written, the library's policies are simulated, and R-UCBE is Algorithm 1. R-UCBE with the
+recommendation by the estimate, the default of this library, is a separate series. As published,
+the trials of the published algorithms are drawn and counted like the authors did it. Figures and
+claims that need the same runs share them.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -56,8 +56,8 @@ class Setting:
 
     name: str
     sigma: float  # standard deviation of the noise, which R-UCBE knows
-    beta: float  # in the formula for a
-    rho: float  # of ETC in the published numbers; the text has .8 everywhere
+    beta: float  # beta in the formula for a
+    rho: float  # rho of ETC in the published numbers; the text has .8 everywhere
     make: Callable[[], Problem]
     published_means: Callable[[int], Floats]  # mu_i(n), n = 0, ..., T, as in the authors' code
     scored: Callable[[int], int] | None = None  # arm counted as right, if not the best one
@@ -81,11 +81,11 @@ class Setting:
                   - (1 - 2\varepsilon)^{-\beta} \Bigr)^2, \qquad \phi = \sum \Delta_i^{-2/3}
 
         The first term is (T/phi)^(1/2) if beta is at least 3/2. This is not a* of Corollary 1: it
-        leaves out K - 1 and c and has the exponent 2/3 for every beta, beta is 1.001 in B and 1.5
-        for IMDB where the text has 1.3, and in settings A and B the bracket is negative at all
-        budgets, where the closed form has no a*. Squaring that form's negative bracket would give
-        215.6 in A and 73.4 in B at T = 3200, where this gives 151.0 and 118.0. Theorem 1's own a*
-        exists at the larger budgets (`exploration_limits`).
+        omits K - 1 and c, it has the exponent 2/3 for every beta, and beta is 1.001 in B and 1.5
+        for IMDB, where the text has 1.3. In settings A and B the bracket is negative at all
+        budgets, for which the closed form has no a*. At T = 3200, squaring the closed form's
+        negative bracket would give 215.6 in A and 73.4 in B, and this formula gives 151.0 and
+        118.0. The a* of Theorem 1 itself exists at the larger budgets (`exploration_limits`).
 
         >>> round(SETTING_A.exploration(100), 6)
         223.289586
@@ -109,7 +109,7 @@ class Setting:
         return {budget: a for budget, a in pairs if not isinstance(a, NoExploration)}
 
     def ucbe_exploration(self, budget: int) -> float:
-        """Return UCB-E's a with these gaps."""
+        """Return UCB-E's a with the gaps of `gaps`."""
         behind = tuple(self.gaps(budget).tolist())
         return UCBE(gaps=behind).settings(len(behind), budget, budget).exploration
 
@@ -137,7 +137,7 @@ def _means_imdb(budget: int) -> Floats:
 
 
 def _scored_b(budget: int) -> int:
-    """Return arm 0 from T = 200 on, although arm 2 is the best up to 279."""
+    """Return the arm counted as right in B: arm 0 from T = 200 on, although arm 2 is best to 279."""
     return 1 if budget < 108 else 2 if budget < 200 else 0
 
 
@@ -152,12 +152,12 @@ IMDB = Setting("imdb", 0.05, 1.5, 0.8, _recorded, _means_imdb, _scored_imdb)
 
 Policies: TypeAlias = Mapping[str, Policy]
 Algorithms: TypeAlias = Mapping[str, tuple[str, float]]  # series: (algorithm, factor of its a)
-MULTIPLES = (0.02, 0.1, 1.0, 10.0, 50.0)  # of R-UCBE's a
+MULTIPLES = (0.02, 0.1, 1.0, 10.0, 50.0)  # multiples of R-UCBE's a
 FACTORS = {f"R-UCBE {factor:g}".removesuffix(" 1"): factor for factor in MULTIPLES}
 BY_ESTIMATE = {name.replace("R-UCBE", ESTIMATE): factor for name, factor in FACTORS.items()}
 DETAIL = tuple(range(100, 251, 5))
 DETAIL_RUNS = 1000  # as in the paper
-# Without noise the others do the same in every run, and so does Rest-Sure as written.
+# Algorithms with random draws on curves without noise; all others repeat the same run.
 RANDOM_ON_RECORDED = {AS_WRITTEN: ("Prob-1",), AS_PUBLISHED: ("Prob-1", "Rest-Sure")}
 
 
@@ -191,8 +191,9 @@ def simulated_rows(
 # --- as published ---
 
 KERNELS = {name: getattr(published, name.lower().replace("-", "_")) for name in ALGORITHMS}
-SEEDED = "Prob-1"  # draws from the stream of the noise
-UNSEEDED = ("SR", "R-SR", "Rest-Sure")  # the authors drew an order, or an arm, without a seed
+SEEDED = "Prob-1"  # its draws are from the stream of the noise
+# For these, the authors drew an order or an arm without a seed.
+UNSEEDED = ("SR", "R-SR", "Rest-Sure")
 UNSEEDED_STREAM = 1  # in place of the unseeded generator: seeds are [trial, this]
 ROUNDS_OF_BATCH = 100_000  # rounds drawn before they are played: a few MB
 
@@ -226,7 +227,7 @@ def play_published(
 
 
 def setup_of(setting: Setting, name: str, factor: float, budget: int) -> published.Setup:
-    """Return what all trials of a series share."""
+    """Return the setup that all trials of a series share."""
     means = setting.published_means(budget)
     a = setting.ucbe_exploration if name == "UCB-E" else setting.exploration
     rho = 0.8 if name == "Rest-Sure" else setting.rho
@@ -243,10 +244,10 @@ def decays(budget: int, rho: float) -> Floats:
 def random_draws(
     setting: Setting, budget: int, trials: range, unseeded: bool = True
 ) -> tuple[Floats, ...]:
-    """Return, by trial, the noise, the uniforms that follow it in its stream, and our uniforms.
+    """Return by trial: the noise, the uniforms after it in its stream, and our own uniforms.
 
-    The recorded curves of IMDB have no noise, and nothing was seeded there. Our uniforms take as
-    long as the rest: they are replaced by the noise unless `unseeded`.
+    The recorded curves of IMDB have no noise, and nothing was seeded for them. Our own uniforms
+    take as long as everything else, so unless `unseeded`, the noise is returned in their place.
     """
     recorded, stream, draws = setting.name == "imdb", np.random.RandomState(), []
     for trial in trials:
@@ -351,7 +352,7 @@ def _series(
     key_of: Callable[[Row], Any],
     played: Callable[[Any], list[Row]],
 ) -> list[Row]:
-    """Return rows by key: as published their trials are stored, as written the runs."""
+    """Return rows by key; finished ones are stored in the folder, so they are not run again."""
     if workbench.mode == AS_PUBLISHED:
         return workbench.trials_of(name, runs, keys, key_of, played)
     return workbench.rows_of(name, keys, played)
@@ -380,8 +381,8 @@ def multiples(workbench: Workbench) -> list[Row]:
 
 
 def imdb(workbench: Workbench) -> list[Row]:
-    """Return the recorded curves at 11 budgets; one run, without interval, if nothing is drawn."""
-    IMDB.problem()  # raises immediately if there is no data
+    """Return the rows of IMDB at 11 budgets; without random draws, one run and no interval."""
+    IMDB.problem()  # raises an error immediately if the data are missing
     names = _names(workbench.mode)
     drawn = [name for name in names if name in RANDOM_ON_RECORDED[workbench.mode]]
     fixed = [name for name in names if name not in drawn]
@@ -407,7 +408,7 @@ def _exact(row: Row) -> Row:
 
 
 def more_runs(workbench: Workbench, setting: Setting, rows: Sequence[Row], runs: int) -> list[Row]:
-    """Return these rows of a setting over more runs; the folder stores them like the others."""
+    """Return rows of a setting over more runs; they are stored in the folder like others."""
 
     def key_of(row: Row) -> tuple[str, int, float]:
         return row.algorithm, row.T, row.sigma

@@ -1,7 +1,7 @@
-"""Figures beyond the paper: guarantees next to measurements, and random instances.
+"""Figures beyond the paper: guarantees compared with measurements, and random instances.
 
-The first shows what theory guarantees and what is measured for T from 10^2 to 10^7, the second
-error and regret on random instances of six families of curves.
+The first figure shows guarantees of the theory and measurements for T from 10^2 to 10^7. The
+second shows error and regret on random instances of six families of curves.
 """
 
 from collections.abc import Callable
@@ -35,13 +35,13 @@ SIGMA = 0.01
 
 BUDGETS = (100, 300, 1000, 3000, 10**4, 10**5, 10**6, 10**7)
 PLAYED = 10**5  # R-UCBE has no shortcut by sums: it is simulated pull by pull up to here
-EXACT = 10**6  # a* from the curves themselves up to here, from the closed form beyond
-MOST_AT_ONCE = 2  # problems: the largest budget needs about 1.5 GB for each
-IOTA = 0.5  # the share of pulls that the regret bound guarantees to the best arm
+EXACT = 10**6  # up to this T, a* is computed from the curves; beyond, by the closed form
+MOST_AT_ONCE = 2  # problems at the same time: the largest budget needs about 1.5 GB for each
+IOTA = 0.5  # share of pulls that the regret bound reserves for the best arm
 
 
 class Bound(NamedTuple):
-    """An algorithm on a problem at a budget: what theory guarantees, and what is measured."""
+    """Guarantees and measurements of an algorithm on a problem at a budget."""
 
     problem: str
     algorithm: str
@@ -82,13 +82,13 @@ def _bounds(workbench: Workbench, name: str) -> list[Bound]:
     make_problem, beta = CASES[name]
     curves = make_problem().means(BUDGETS[-1])
     curves.flags.writeable = False  # problems are views of it
-    # Constants of Assumption 2; the largest n^beta gamma(n) of these curves comes early.
+    # Constants of Assumption 2; the largest n^beta gamma(n) of these curves is at small n.
     constants = (beta, theory.smallest_c(curves[:, : 10**4], beta))
     measured = _measured(workbench, name, curves)
     rows = []
     for budget in BUDGETS:
         part = curves[:, :budget]
-        behind = theory.gaps(part[:, -1:], 1)  # they depend on the last means alone
+        behind = theory.gaps(part[:, -1:], 1)  # gaps depend only on the last means
         for algorithm, guarantee in GUARANTEES.items():
             row = Bound(name, algorithm, budget, *guarantee(part, behind, *constants))
             for own in select(measured, algorithm=algorithm, T=budget):
@@ -103,7 +103,7 @@ def _measured(workbench: Workbench, name: str, curves: Floats) -> list[Row]:
         problem = Problem(curves[:, :budget], SIGMA, label=name)
         rows = simulated_rows(workbench, problem, by_sums, budget, workbench.runs)
         if budget <= PLAYED:
-            by_bound = RisingUCBE(noise=SIGMA, recommend="bound")  # what Theorem 1 is about
+            by_bound = RisingUCBE(noise=SIGMA, recommend="bound")  # the algorithm of Theorem 1
             pulling = {"R-UCBE": by_bound, ESTIMATE: replace(by_bound, recommend="estimate")}
             rows += simulated_rows(workbench, problem, pulling, budget, workbench.runs)
         return rows
@@ -163,7 +163,7 @@ def _none(curves: Floats, behind: Floats, beta: float, c: float) -> Guarantee:
 GUARANTEES = {
     "R-UCBE": _rising_ucbe, ESTIMATE: _none, "R-SR": _rising_sr, "RR-SW": _round_robin_window
 }  # fmt: skip
-FLOORS = {"error": 1e-4, "regret": 1e-7}  # smaller values are drawn here
+FLOORS = {"error": 1e-4, "regret": 1e-7}  # smaller values are drawn at these values
 
 
 @partial(Figure, "bounds", "Guarantees next to measurements, T up to 10^7", bound_rows)
@@ -238,7 +238,7 @@ FAMILY_BUDGETS = (200, 500, 1000, 2000, 5000)
 
 
 def family_rows(workbench: Workbench) -> list[Row]:
-    """Return six families, each a mean over random instances, which share out the runs."""
+    """Return rows of six families, each a mean over random instances, which share the runs."""
     runs = max(1, workbench.runs // INSTANCES)
 
     def play(key: tuple[str, int]) -> list[Row]:

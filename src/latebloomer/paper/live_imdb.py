@@ -1,4 +1,4 @@
-"""The seven learners of the IMDB experiment, trained live, next to their recorded curves.
+"""The seven learners of the IMDB experiment, trained live, compared with their recorded curves.
 
 A run visits the reviews in random order, one per pull: it predicts first, is right or wrong (the
 reward of the pull), then learns from the review. Features are counts of the 1000 commonest words.
@@ -30,16 +30,17 @@ SOURCE = (
     "aclImdb_v1.tar.gz FOLDER`, which makes it"
 )
 WORDS = 1000
-CLIP = 1e-4  # predictions stay this far from 0 and 1
+CLIP = 1e-4  # minimum distance of predictions to 0 and 1
 RATES = {"LR": 0.003, "OGD": 0.1}
 LARGEST_WEIGHT = 2.0  # of OGD
 HIDDEN = {"NN112": (1, 1, 2), "NN1": (1,), "NN2": (2,), "NN22": (2, 2), "NN222": (2, 2, 2)}
 RATE, FIRST, SECOND, TINY, PENALTY = 0.001, 0.9, 0.999, 1e-8, 1e-4  # scikit-learn's defaults
-STEPS = 30000  # of LR and OGD
-NET_STEPS = 5000  # of the networks, whose runs differ so much that more runs say more
-BIN_STEPS = 500  # steps over which curves are compared
+STEPS = 30000  # steps of LR and OGD
+# Steps of the networks: their runs differ much, so more and shorter runs are better.
+NET_STEPS = 5000
+BIN_STEPS = 500  # steps per bin in which curves are compared
 EARLY = 500  # before this step, recorded and retrained curves differ by up to .02
-MOST_TOGETHER = 100  # runs trained together: more do not fit into the processor's cache
+MOST_TOGETHER = 100  # maximum runs trained together: more do not fit into the processor's cache
 
 
 class Reviews(NamedTuple):
@@ -53,7 +54,7 @@ Predictions: TypeAlias = Iterator[tuple[Floats, Any]]  # of each step, with the 
 
 
 def load_reviews() -> Reviews:
-    """Read the word counts; raise an error that says where they are expected."""
+    """Read the word counts; if they are missing, raise an error that says how to get them."""
     file = data_path(FILE, "training live", f"get {SOURCE}")
     with np.load(file, allow_pickle=False) as archive:
         parts = {name: archive[name] for name in ("data", "indices", "indptr", "label")}
@@ -104,7 +105,7 @@ def train_network(name: str, reviews: Reviews, runs: range, steps: int) -> Predi
             total = (inputs[-1][:, None] @ weights)[:, 0] + intercepts
             inputs.append(np.maximum(total, 0.0))
         p = 1.0 / (1.0 + np.exp(-np.clip(total[:, 0], -500.0, 500.0)))
-        yield (p if t > 1 else np.full(len(runs), 0.5)), y  # before it is fitted it returns .5
+        yield (p if t > 1 else np.full(len(runs), 0.5)), y  # an unfitted network predicts .5
         rate = RATE * sqrt(1.0 - SECOND**t) / (1.0 - FIRST**t)
         slopes = gradients(theta, inputs, (p - y)[:, None])
         for part, grad, m, v in zip(theta, slopes, first, second, strict=True):
@@ -140,14 +141,14 @@ class Bin(NamedTuple):
     learner: str
     n: int  # the last step of the bin
     live: float
-    sd: float  # of the live mean
+    sd: float  # standard deviation of the live mean
     recorded: float
     difference: float
     runs: int
 
 
 def live_curve(name: str, reviews: Reviews, runs: int, steps: int) -> list[Bin]:
-    """Return the learner's accuracy by bins of steps, over runs, next to the recorded curve."""
+    """Return the accuracy of a learner over runs by bins of steps, and the recorded one."""
     recorded = IMDB.problem().means(steps)[IMDB.problem().names.index(name)]
     train, right = train_linear if name in RATES else train_network, np.zeros(steps)
     with progress_bar(runs, f"runs of {name}") as advance:

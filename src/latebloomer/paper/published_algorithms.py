@@ -1,8 +1,9 @@
 """The algorithms behind the published numbers, for the mode as-published only.
 
-The library's own policies are elsewhere and follow the text. These kernels were found by running
-the authors' public code (MIT) and comparing with the published series, cell by cell. They differ
-from the text and from this library in the following points, numbered as in the project's notes:
+The library's own policies follow the text and are in `policies/`. These kernels were found by
+running the authors' public code (MIT) and comparing every cell with the published series. They
+differ from the text and from this library in the following points; the numbers are those of the
+project's notes:
 
 1. R-UCBE's bonus has 10 a in place of a;
 2. a is a formula that squares a negative bracket (`experiments.py`);
@@ -20,9 +21,9 @@ from the text and from this library in the following points, numbered as in the 
    30 divides T and a sweep ends there. If m - |A| + 1 = 0, as in setting A at T = 100, a division
    by zero stops the exploration, and the arm is drawn at random.
 
-A kernel runs one trial: it is given the setup, the noise and the uniform draws by round, and an
-array `n` of zeros. It fills `n` with the pulls of each arm and returns the recommended arm. The
-kernel of an algorithm has its name: `r_ucbe` is R-UCBE.
+A kernel runs one trial. Its arguments are the setup, the noise and the uniform draws by round, and
+an array `n` of zeros. It fills `n` with the pulls of each arm and returns the recommended arm. A
+kernel is named like its algorithm: `r_ucbe` is R-UCBE.
 """
 
 from math import inf, log, sqrt
@@ -42,7 +43,7 @@ COMPARE_EVERY = 30  # rounds between Rest-Sure's comparisons (departure 9)
 
 
 class Setup(NamedTuple):
-    """What all trials of one algorithm share."""
+    """The constants that all trials of one algorithm share."""
 
     means: Floats  # means[i, n]: mean of arm i after n pulls, n = 0, ..., T (departure 4)
     ends: Any  # pulls at which the phases of successive rejects end
@@ -61,7 +62,7 @@ def play_trials(setup: Setup, noise: Any, uniforms: Any, recommended: Any, pulls
 
 @kernel
 def algorithm(setup: Setup, noise: Any, uniforms: Any, n: Any) -> int:
-    """Stand for the algorithm that `play_trials` is compiled with."""
+    """Take the place of the algorithm with which `play_trials` is compiled."""
     raise NotImplementedError
 
 
@@ -227,7 +228,8 @@ def draw_arm(probability: Any, u: float) -> int:
 def refit(decay: Any, fit: Any, losses: Any, i: int, n: int) -> None:
     """Update the sums of losses and of s^-rho over both halves of arm i, then alpha and beta.
 
-    A row of `fit`: first sum, second sum, first s^-rho, second s^-rho, alpha, beta.
+    A row of `fit` has the sums of losses of both halves, the sums of s^-rho of both halves, alpha
+    and beta.
     """
     h, row, x = n // 2, fit[i], losses[i, n - 1]
     row[1] += x
@@ -320,7 +322,7 @@ def stop_early(fit: Any, loss: Any, size: int, m: int, sure: float, rho: float, 
 
 @kernel
 def compare(fit: Any, active: Any, phase: int, m: int, sure: float, rho: float) -> Any:
-    """Return the arms that stay: i goes if for a later j the comparisons won equal m - phase."""
+    """Return the arms that stay; i is dropped if its comparisons won against a later j equal m - phase."""
     stays = np.full(len(active), True)
     for place in range(len(active)):
         for other in range(place + 1, len(active)):
@@ -334,7 +336,7 @@ def compare(fit: Any, active: Any, phase: int, m: int, sure: float, rho: float) 
 def comparisons_won(fit: Any, i: int, j: int, phase: int, m: int, sure: float, rho: float) -> int:
     """Count the s in [phase, m] at which the loss of i exceeds the loss of j by `sure`.
 
-    The difference is monotone in s, so there are none unless one of the two ends has it.
+    The difference is monotone in s, so the count is 0 unless it is reached at one of the ends.
     """
     ends = max(excess(fit, i, j, phase, rho), excess(fit, i, j, m, rho))
     won = 0

@@ -1,4 +1,4 @@
-"""All figures, and how they are made into a folder: CSV, PNG and PDF each, and one page."""
+"""All figures, and the function that writes them: CSV, PNG and PDF of each, and one page."""
 
 import base64
 import csv
@@ -55,7 +55,7 @@ DPI = 150  # resolution of the pictures
 
 
 def chosen(names: Sequence[str]) -> list[Figure]:
-    """Return the figures of these names, in the order of the page; "all" is without live ones."""
+    """Return the figures with these names, in the order of the page; "all" omits live figures."""
     known = ["all", *(figure.name for figure in FIGURES)]
     for name in names:
         if name not in known:
@@ -68,11 +68,10 @@ def chosen(names: Sequence[str]) -> list[Figure]:
 
 
 def reproduce(names: Sequence[str], workbench: Workbench) -> list[str]:
-    """Make figures, decide claims, write the page; return what could not be made, and why.
+    """Make figures, decide claims and write the page; return texts about what failed, and why.
 
-    Files that an earlier call of this version with the same mode and runs has made are kept. The
-    files of the other mode and of other versions have other names. Nothing else in the folder is
-    touched.
+    Files of an earlier call of this version with the same mode and runs are kept. Files of the
+    other mode and of other versions have other names. Other files in the folder are not changed.
     """
     figures = chosen(names)
     known = workbench.mode in paper.MODES
@@ -89,7 +88,7 @@ def reproduce(names: Sequence[str], workbench: Workbench) -> list[str]:
         try:
             kept = _make(figure, workbench, pyplot)
         except OutputError:
-            raise  # the others could not be written either
+            raise  # the other files could not be written either
         except LatebloomerError as error:
             failures.append(f"{figure.name}: {type(error).__name__}: {error}")
             workbench.say(failures[-1])
@@ -102,7 +101,7 @@ def reproduce(names: Sequence[str], workbench: Workbench) -> list[str]:
 
 
 def _make(figure: Figure, workbench: Workbench, pyplot: Any) -> bool:
-    """Write the files of a figure; return True if they were there already."""
+    """Write the files of a figure; return True if they already existed."""
     record = _record(workbench, figure)
     conditions = {"mode": workbench.mode, "runs": workbench.runs, "version": __version__}
     table, *pictures = files = [file_of(workbench, figure, kind) for kind in KINDS]
@@ -150,11 +149,11 @@ ABOUT = (
     "at every one of them.</p>"
 )
 VIEWS = ("as written", "as published", "with our recommendation")
-MOST_ROWS = 600  # of a table on the page; the file has all
+MOST_ROWS = 600  # maximum rows of a table on the page; the file has all rows
 
 
 def write_page(workbench: Workbench, results: Sequence[ClaimResult]) -> None:
-    """Write the page of all figures of this version that are in the folder, of both modes."""
+    """Write the page with all figures of this version in the folder, of both modes."""
     benches = [replace(workbench, mode=mode) for mode in paper.MODES]
     sections = [
         (bench, figure) for figure in FIGURES for bench in benches if _is_made(bench, figure)
@@ -240,7 +239,7 @@ def _section(workbench: Workbench, figure: Figure) -> str:
 
 
 def _table(kind: str, head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
-    """Return a table; cells that are a verdict have its first word as their class."""
+    """Return a table; a cell with a verdict has the verdict's first word as its class."""
     titles = "".join(f"<th>{escape(cell)}" for cell in head)
     lines = "".join("<tr>" + "".join(map(_cell, row)) + "</tr>" for row in rows)
     return f"<table class='{kind}'><tr>{titles}</tr>{lines}</table>"

@@ -44,7 +44,7 @@ AS_PUBLISHED_A = (
 
 
 def notes_on_a(setting: Setting, mode: str) -> list[str]:
-    """Return which a R-UCBE uses, and why not the text's."""
+    """Return notes on the a that R-UCBE uses, and on why it is not the text's a."""
     if mode == AS_PUBLISHED:
         return [AS_PUBLISHED_A]
     limits = setting.exploration_limits()
@@ -59,7 +59,7 @@ def notes_on_a(setting: Setting, mode: str) -> list[str]:
     return [no_closed_form, AS_WRITTEN_A]
 
 
-# --- expected rewards: mu_i(n) of each arm, and where the best arm changes ---
+# --- expected rewards: mu_i(n) of each arm, and changes of the best arm ---
 
 
 class Point(NamedTuple):
@@ -73,7 +73,7 @@ class Point(NamedTuple):
 def arms_of(setting: Setting, upto: int, workbench: Workbench) -> list[Point]:
     """Return the means of a setting's arms.
 
-    As published they start at n = 0, and B's first arm is drawn up to 1, not to .99.
+    As published, they start at n = 0, and the first arm of B is drawn up to 1 instead of .99.
     """
     problem, first = setting.problem(), int(workbench.mode != AS_PUBLISHED)
     means = problem.means(upto)
@@ -190,7 +190,7 @@ def exploration(pyplot: Any, rows: list[Row], mode: str) -> Shown:
 
 
 def _by_series(rows: list[Row]) -> dict[str, list[Row]]:
-    """Return the rows by the name of the algorithm, a multiple of whose a they have."""
+    """Return the rows by the name of the algorithm, without the multiple of a."""
     series: dict[str, list[Row]] = {}
     for row in rows:
         name = ex.ESTIMATE if row.algorithm in ex.BY_ESTIMATE else "R-UCBE"
@@ -217,7 +217,7 @@ TIMED_RUNS = {"cpu": 100, "python": 1}
 
 
 class Timing(NamedTuple):
-    """Seconds for one run; nan if the paper gives none."""
+    """Seconds for one run; nan if the paper has no number."""
 
     algorithm: str
     T: int
@@ -227,7 +227,7 @@ class Timing(NamedTuple):
 
 
 def timings(workbench: Workbench) -> list[Timing]:
-    """Measure each algorithm on this machine, on one thread, once for each folder."""
+    """Measure each algorithm on one thread of this machine, once per folder."""
     path = workbench.file_of("running-time.csv")
     if rows := read_rows(path, Timing):
         return rows
@@ -242,7 +242,7 @@ def timings(workbench: Workbench) -> list[Timing]:
 
 
 def seconds_of(policy: Policy, target: str) -> float:
-    """Return the CPU seconds of a run without compilation: a short call comes first."""
+    """Return the CPU seconds of a run, without compilation, which a short first call does."""
     problem, runs = SETTING_A.problem(), TIMED_RUNS[target]
     one_thread = partial(
         simulate, problem, policy, target=target, method="pulls", threads=1, progress=False
@@ -289,7 +289,7 @@ EVERY = 50  # steps between two points of the curves
 
 @partial(Figure, "imdb", "Table 2: recommendations on IMDB (appendix H)", ex.imdb)
 def imdb(pyplot: Any, rows: list[Row], mode: str) -> Shown:
-    """Draw Table 2: recommended arms at 11 budgets, and at how many they are right."""
+    """Draw Table 2: the recommended arms at 11 budgets, and the number of right ones."""
     scored = IMDB.scored if mode == AS_PUBLISHED else None
     best = scored or (lambda budget: select(rows, T=budget)[0].best)
     optimal = [best(budget) for budget in ex.IMDB_BUDGETS]

@@ -1,4 +1,4 @@
-"""Figures of theory: the estimators of section 3, and what no algorithm can do.
+"""Figures of theory: the estimators of section 3, and lower bounds for all algorithms.
 
 No algorithm is right on all of Theorem 3's instances, or without concavity (appendix F). Both
 figures show the error of each algorithm on the worst of a few instances.
@@ -24,7 +24,7 @@ from latebloomer.theory import RATES, lower_bounds, optimistic_width
 # --- section 3: both estimators and the bonus of one arm, from a real run ---
 
 BUDGET, ROUNDS, ARM = 200, 190, 1
-EXPLORATION = 20.0  # less than the authors' 129, so that the bonus does not fill the picture
+EXPLORATION = 20.0  # smaller than the authors' 129, so that the bonus does not fill the picture
 BLUE, RED = "#0077bb", "#cc3311"
 
 
@@ -122,7 +122,7 @@ def _label_levels(ax: Any, pessimistic: float, optimistic: float, top: float) ->
         ax.plot([BUDGET, x], [high, high], color="0.6", lw=0.7, ls=":")
 
 
-# --- sections 4 to 7: what each algorithm needs, and how fast its bounds fall ---
+# --- sections 4 to 7: conditions of each algorithm, and rates of its bounds ---
 
 
 class Rate(NamedTuple):
@@ -229,7 +229,7 @@ def _play_instances(
     panels: Sequence[str],
     instance_of: Callable[[str, int], Problem],
 ) -> list[Row]:
-    """Return every algorithm on the instance of each panel and budget, and on the worst."""
+    """Return rows of all algorithms on the instance of each panel and budget, and on the worst."""
 
     def play(key: tuple[int, str]) -> list[Row]:
         budget, panel = key
@@ -249,11 +249,11 @@ ARMS, BETA, GAP, SIGMA = 33, 2.0, 0.005, 1e-4
 EXAMPLE = 890  # a budget below Theorem 3's at which the notes give other bounds
 BUDGETS = (200, 300, 450, 600, 800, 1000, 1400, 2000, 3000, 5000, 10000, 20000)
 WINNERS = (None, 1, ARMS // 2, ARMS - 1)  # nu, and nu^(i) for three arms i
-TEST = 56  # pulls after which an arm that continues to rise is 10 sigma above the cap
+TEST = 56  # pulls after which an uncapped arm is 10 sigma above the cap
 
 
 def instance(winner: int | None) -> Problem:
-    """Return nu, or nu^(i) where arm i continues to rise; arms 1, 2, ... are otherwise equal."""
+    """Return nu, or nu^(i) in which arm i rises beyond the cap; arms 1, 2, ... are equal otherwise."""
     return lower_bound([GAP] * (ARMS - 1), BETA, winner, SIGMA)
 
 
@@ -266,7 +266,7 @@ def smallest_budget() -> int:
 
 
 def proved_error(budget: int) -> float:
-    """Return what the proof of Theorem 3 supports: an error of at least (1 - T / sum n_i*) / 2.
+    """Return the error that the proof of Theorem 3 supports: at least (1 - T / sum n_i*) / 2.
 
     On nu^(i) arm i differs from nu after n_i* pulls, so errors on nu and nu^(i) sum to at least
     the probability that it is not pulled that often, and the n_i* add up to more than T.
@@ -278,8 +278,8 @@ def proved_error(budget: int) -> float:
 def tester_error(budget: int) -> float:
     """Return the worst error of a rule that tests arms drawn at random, `TEST` pulls each.
 
-    It recommends the arm it found above the cap, and arm 0 if there is none: right on nu, and on
-    nu^(i) whenever arm i is among those it tests.
+    The rule recommends the arm that it found above the cap, and arm 0 if it found none. So it is
+    right on nu, and on nu^(i) if arm i is among the tested arms.
 
     >>> tester_error(890)  # 15 of 32 arms
     0.53125
@@ -296,14 +296,14 @@ def lower_bound_rows(workbench: Workbench, budgets: Sequence[int] = BUDGETS) -> 
 
 @partial(Figure, "lower-bound", "Theorem 3: worst error of four instances", lower_bound_rows)
 def lower_bound_figure(pyplot: Any, rows: list[Row], mode: str) -> Shown:
-    """Draw the worst errors, and three computed lines named next to them."""
+    """Draw the worst errors, and three computed lines with their names."""
     worst, least, guess = select(rows, panel=WORST), smallest_budget(), 1 - 1 / ARMS
     low = min((row for row in worst if least > row.T), key=lambda row: row.error_high)
     panels = {"": sorted(worst, key=lambda row: row.T)}
     drawn, axes = drawing.budget_panels(pyplot, panels, (7.4, 4.2), change=least)
     ax, left = axes[0, 0], BUDGETS[0]
     ax.axvspan(left * 0.9, least, color="0.93", lw=0, zorder=0)
-    budgets = range(left, 2001, 8)  # up to where the nine do better
+    budgets = range(left, 2001, 8)  # up to budgets at which the nine algorithms are better
     for line, dashes, name, at in (
         ([guess] * len(budgets), ":", f"a guess, $1 - 1/K = {guess:.2f}$", (200, 1.06)),
         ([*map(tester_error, budgets)], "-", "arms tested\nat random", (960, 0.52)),

@@ -21,13 +21,13 @@ from latebloomer.version import __version__
 VERDICTS = ("reproduced", "only as published", "not reproduced", "undecided")
 REPRODUCED, ONLY_PUBLISHED, NOT, UNDECIDED = VERDICTS
 WORDS = {True: "holds", False: "fails", None: "open"}
-MOST_RUNS = 10_000  # limit for a row that leaves a claim open
-MOST_PULLS = 5e7  # limit on additional pulls for one claim, about two seconds
-BY_SUMS = ("RR", "RR-SW", "SR", "R-SR")  # `simulate` plays them by sums, at almost no cost
-AT_A_TIME = 8  # rows: the first few may decide the claim
+MOST_RUNS = 10_000  # maximum runs of a row that leaves a claim open
+MOST_PULLS = 5e7  # maximum additional pulls for one claim, about two seconds
+BY_SUMS = ("RR", "RR-SW", "SR", "R-SR")  # `simulate` runs them by sums, at almost no cost
+AT_A_TIME = 8  # rows repeated together: the first few may decide the claim
 
 Rows: TypeAlias = Sequence[Any]
-Repeat: TypeAlias = Callable[[ex.Setting, Rows, int], list[Row]]  # plays rows over more runs
+Repeat: TypeAlias = Callable[[ex.Setting, Rows, int], list[Row]]  # simulates rows over more runs
 
 
 class ClaimResult(NamedTuple):
@@ -37,11 +37,12 @@ class ClaimResult(NamedTuple):
     where: str
     claim: str
     decided_by: str
-    verdict: str  # one of the four words above, from the first two of the next three
+    verdict: str  # one of VERDICTS, from `as_written` and `as_published`
     as_written: str  # holds, fails or open
     as_published: str
     with_our_recommendation: str
-    strictly: str  # the same three, read strictly; empty if the claim is read strictly anyway
+    # The three answers of the strict reading; empty if the claim is always read strictly.
+    strictly: str
     numbers_as_written: str
     numbers_as_published: str
     numbers_with_our_recommendation: str
@@ -49,9 +50,9 @@ class ClaimResult(NamedTuple):
 
 
 def decide_claims(workbench: Workbench, figures: Sequence[Figure]) -> list[ClaimResult]:
-    """Decide the claims of these figures; the results of other figures in the folder are kept.
+    """Decide the claims of these figures; results for other figures in the folder are kept.
 
-    They are kept for these figures too if their data are missing.
+    Results for these figures are also kept if their data are missing.
     """
     path, by_name = workbench.folder / "claims.csv", {figure.name: figure for figure in figures}
     before: list[ClaimResult] = read_rows(path, ClaimResult)
@@ -86,7 +87,7 @@ def _decide(workbench: Workbench, figure: Figure) -> list[ClaimResult] | None:
 
 
 def _rows(view: Callable[[Rows], list[Row]], rows: Rows) -> Rows:
-    """Return a view of rows with runs; rows of another kind have no series, and stay."""
+    """Return a view of rows with runs; rows of another kind are returned unchanged."""
     return view(rows) if rows and isinstance(rows[0], Row) else rows
 
 
@@ -95,7 +96,7 @@ def _more_published(workbench: Workbench, setting: ex.Setting, rows: Rows, runs:
 
 
 def _more_ours(workbench: Workbench, setting: ex.Setting, rows: Rows, runs: int) -> list[Row]:
-    """Play R-UCBE by the estimate; its rows have the name R-UCBE here."""
+    """Simulate R-UCBE with the recommendation by the estimate; its rows are named R-UCBE."""
     asked = [ex.as_series(row, "R-UCBE", ex.ESTIMATE) for row in rows]
     new_rows = ex.more_runs(workbench, setting, asked, runs)
     return [ex.as_series(row, ex.ESTIMATE, "R-UCBE") for row in new_rows]
@@ -104,7 +105,7 @@ def _more_ours(workbench: Workbench, setting: ex.Setting, rows: Rows, runs: int)
 def decide(workbench: Workbench, rows: Rows, repeat: Repeat, claim: Claim) -> Evidence:
     """Return the evidence for a claim; repeat rows that leave it open ten times as often.
 
-    It stays open if `MOST_RUNS` do not decide it, or would take more than `MOST_PULLS`.
+    The claim stays open if `MOST_RUNS` runs do not decide it or would need more than `MOST_PULLS`.
     """
     evidence, pulls = claim.check(rows), 0
     by_sums = BY_SUMS if workbench.mode == paper.AS_WRITTEN else ()
@@ -122,7 +123,7 @@ def decide(workbench: Workbench, rows: Rows, repeat: Repeat, claim: Claim) -> Ev
 
 
 def with_wilson(rows: Rows) -> list[Row]:
-    """Return published rows with Wilson's intervals: the printed ones have no width at 0 of 100.
+    """Return published rows with Wilson's intervals; printed ones have no width at 0 of 100.
 
     Rows of one run are not random and keep an interval without width.
     """
@@ -134,7 +135,7 @@ def with_wilson(rows: Rows) -> list[Row]:
 
 
 def result_of(claim: Claim, written: Evidence, published: Evidence, ours: Evidence) -> ClaimResult:
-    """Return the verdicts on a claim; the text's own definitions come first."""
+    """Return the verdicts on a claim; the definitions of the text come first."""
     verdict = verdict_of(written.finding.holds, published.finding.holds)
     where = (claim.passage.figure, claim.passage.where, claim.sentence, claim.decided_by)
     three = (written, published, ours)
@@ -147,7 +148,7 @@ def result_of(claim: Claim, written: Evidence, published: Evidence, ours: Eviden
 
 
 def verdict_of(written: bool | None, published: bool | None) -> str:
-    """Return the verdict for the answers of both modes; None stands for open."""
+    """Return the verdict for the answers of both modes; None means open."""
     if written is None or (written is False and published is None):
         return UNDECIDED
     return REPRODUCED if written else ONLY_PUBLISHED if published else NOT

@@ -15,7 +15,7 @@ PATIENCE = 20.0  # seconds to wait for the page before the race starts without i
 
 
 def start_watching(journal: Path) -> int | None:
-    """Serve the live page in a separate process, which continues after the race, and print its URL.
+    """Serve the live page in a process that continues after the race, and print its URL.
 
     Return the ID of the process; None, with a warning, if it does not start.
     """

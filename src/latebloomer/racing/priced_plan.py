@@ -32,7 +32,7 @@ class PricedPlan(NamedTuple):
 
 
 def plans_by_price(state: RaceState) -> bool:
-    """Return whether levels depend on prices: the budget is in seconds and the policy is "auto"."""
+    """Return whether levels depend on prices: with a budget in seconds and policy "auto"."""
     session, settings = state.session, state.settings
     deciding = session.winner is None and not session.over
     return settings.auto and settings.seconds is not None and deciding

@@ -41,6 +41,6 @@ class PullTimes:
         self.other += event.seconds
 
     def price(self, arm: int) -> float:
-        """Return the expected seconds of an arm's next pull: the mean of its latest pulls, or 0."""
+        """Return the expected seconds of an arm's next pull: the mean of its latest ones, or 0."""
         newest = self._newest[arm]
         return sum(newest) / len(newest) if newest else 0.0

@@ -120,7 +120,7 @@ class RaceClock:
         return None
 
     def budget_with_winner(self, arm: int) -> int | None:
-        """Return the total pulls if this arm gets all remaining time; None without a time budget."""
+        """Return the total pulls if this arm gets all remaining time; None without a limit."""
         seconds = self._state.settings.seconds
         return None if seconds is None else self._pulls_until(seconds, [arm])
 
@@ -208,7 +208,7 @@ class RaceClock:
         return session.pulls_of(arm) > 0 or session.departure(arm) is not None
 
     def _is_plan_due(self, arms: Sequence[int], fits: int, planned: int) -> bool:
-        """Return whether to plan now: arms must have equally many pulls, unless the policy picks."""
+        """Return whether to plan now: arms must have equal pulls, unless the policy picks."""
         near = not self._has_waited() or abs(fits - planned) <= SLACK * fits
         if near and not self._is_new_phase():
             return False

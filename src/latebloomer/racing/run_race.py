@@ -1,4 +1,4 @@
-"""The implementation of `race`, `resume` and `read_verdict`, which combines all parts of a race."""
+"""The implementation of `race`, `resume` and `read_verdict`: it combines the parts of a race."""
 
 import os
 from collections.abc import Mapping

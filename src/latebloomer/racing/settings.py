@@ -1,4 +1,4 @@
-"""What a race was asked to do, kept in its journal; and how another request differs from it."""
+"""The settings of a race, which its journal stores, and comparisons with other settings."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -26,9 +26,9 @@ from latebloomer.racing.learners.entries import range_of_scores
 from latebloomer.racing.learners.learner import Share
 from latebloomer.session.checked_inputs import MAXIMIZE, check_share
 
-CERTIFIED = "certified"  # stop once the winner is
-# Which learner is dropped in a race in seconds: the one with the lowest estimate, or the one with
-# the largest gap to the leader times the seconds that it would still cost.
+CERTIFIED = "certified"  # value of `stop`: end when the winner is certified
+# Values of `drops`, for a budget in seconds: drop the learner with the worst estimate, or the one
+# with the largest product of its gap to the leader and the seconds that it would still cost.
 WORST, WASTE = "worst", "waste"
 WHOLE = ("budget", "horizon", "min_pulls", "pulls_per_training")
 MAY_BE_NONE = ("budget", "horizon", "pulls_per_training")
@@ -37,27 +37,28 @@ REAL = ("seconds", "winner_share", "trainings")
 
 @dataclass(frozen=True)
 class Settings:
-    """All that decides how a race goes, except for the learners."""
+    """All settings that decide how a race goes, except for the learners."""
 
     policy: Policy
-    budget: int | None  # total pulls; None if `seconds` is given
+    budget: int | None  # total pulls; None if the budget is in seconds
     seconds: float | None = None
     horizon: int | None = None
     seed: int = 0
     maximize: bool = True
-    runner: Mapping[str, Any] = field(default_factory=lambda: {"name": "local"})  # where pulls run
-    winner_share: float = 0.0  # share of the budget, or of the time, kept to train the winner on
-    # What a score's mean cannot leave; None for an end that is open.
+    runner: Mapping[str, Any] = field(default_factory=lambda: {"name": "local"})  # the runner
+    winner_share: float = 0.0  # share of the budget that is reserved to train the winner
+    # Lowest and highest possible mean score; None for no limit.
     score_range: tuple[float | None, float | None] | None = None
-    auto: bool = False  # whether the policy was left to the library, which chose this one
-    min_pulls: int = 1  # pulls before which no learner is dropped
-    trainings: float | None = None  # the budget as it was given, in full trainings
+    auto: bool = False  # whether the call had policy "auto", for which the library chose this one
+    min_pulls: int = 1  # number of pulls every learner gets before any can be dropped
+    trainings: float | None = None  # the budget of the call, if it was in full trainings
     # Steps of each full training; None: a pull is one step.
     full_steps: dict[str, int] | None = None
     pulls_per_training: int | None = None
-    stop: str | None = None  # "certified": end once the winner is
-    drops: str | None = None  # which learner is dropped in a race in seconds: WORST or WASTE
-    learner_settings: Mapping[str, Mapping[str, Any]] | None = None  # what each says of itself
+    stop: str | None = None  # "certified": end when the winner is certified
+    drops: str | None = None  # WORST or WASTE, for a budget in seconds
+    # The attribute `settings` of each learner.
+    learner_settings: Mapping[str, Mapping[str, Any]] | None = None
 
     def __post_init__(self) -> None:
         if (self.budget is None) == (self.seconds is None):
@@ -81,7 +82,7 @@ class Settings:
             "'certified', or None",
             "it says when a race may end early",
         )
-        key(self.seed)  # raises an error if it is none
+        key(self.seed)  # raises an error if it is not a seed
         require(self.seed < 2**63, "seed", self.seed, "below 2^63", "a journal has room for that")
         object.__setattr__(self, "seed", int(self.seed))
         for name in WHOLE:
@@ -108,19 +109,19 @@ class Settings:
 
     @property
     def shares(self) -> dict[str, Share]:
-        """Share of its full training that a pull of each learner is; empty if it is one step."""
+        """Share of a full training that is one pull, by learner; empty if a pull is a step."""
         pulls = self.pulls_per_training or 1
         return {name: Share(steps, pulls) for name, steps in (self.full_steps or {}).items()}
 
     @property
     def score_bounds(self) -> tuple[float, float]:
-        """The range of scores as two numbers."""
+        """The range of scores as two numbers, with infinities for no limit."""
         low, high = self.score_range or (None, None)
         return -inf if low is None else low, inf if high is None else high
 
     @property
     def rule(self) -> str:
-        """The policy, and whether it was chosen by "auto"."""
+        """The policy as text, after "auto: " if "auto" chose it."""
         return rule_in(self.as_dict())
 
     def as_dict(self) -> dict[str, Any]:
@@ -135,7 +136,7 @@ class Settings:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any], policy: Policy | str | None = None) -> "Settings":
-        """Return settings from what `as_dict` gave; another library's policy must be passed."""
+        """Return settings from the values of `as_dict`; pass a policy of your own."""
         kept = values["policy"]
         if registry.is_auto(policy):
             if not values["auto"]:
@@ -143,7 +144,7 @@ class Settings:
                     f"policy='auto', but this journal was written with {kept['repr']}, which was "
                     "named: leave policy out, or name it again"
                 )
-            policy = None  # the journal has what it became, by the rule of its version
+            policy = None  # the journal has the policy that "auto" stood for
         recorded = _recorded_policy(kept)
         chosen = recorded if policy is None else with_plain_settings(registry.make_policy(policy))
         if chosen is None:
@@ -160,7 +161,7 @@ class Settings:
 
 
 def _typed(values: dict[str, Any]) -> dict[str, Any]:
-    """Return recorded settings, or raise a `NotPlain`: a journal may come from anywhere."""
+    """Return recorded settings with checked types; raise `NotPlain` if one is wrong."""
     typed = dict(values)
     for item in dataclasses.fields(Settings):
         if item.type in CHECKS and item.name in values:
@@ -173,14 +174,14 @@ def _typed(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def with_plain_settings(policy: Policy) -> Policy:
-    """Return a policy with its settings as a journal returns them, so that a resume has the same.
+    """Return a policy with its settings as read from a journal, so that a resume has the same.
 
     Raises
     ------
     SettingError
-        A setting is of a type that no journal can keep.
+        A journal cannot store the type of a setting.
     """
-    if not registry.is_registered(policy):  # it is passed again when the race is resumed
+    if not registry.is_registered(policy):  # the user passes it again when the race is resumed
         return policy
     plain = {}
     for item in dataclasses.fields(policy):  # type: ignore[arg-type]
@@ -195,12 +196,12 @@ def with_plain_settings(policy: Policy) -> Policy:
 
 
 def _real(value: Any) -> float:
-    """Return a real number of any type as Python's; an int stays one."""
+    """Return a real number of any type as a Python float; an int stays an int."""
     return value if type(value) is int else float(value)
 
 
 def _whole(value: Any) -> Any:
-    """Return an integer of any type as Python's; other values, which are refused, unchanged."""
+    """Return an integer of any type as a Python int; other values, which fail later, unchanged."""
     try:
         return index(value)
     except TypeError:
@@ -208,9 +209,9 @@ def _whole(value: Any) -> Any:
 
 
 def rule_in(values: Mapping[str, Any]) -> str:
-    """Return the policy of recorded settings as text, after "auto: " if it was chosen by auto.
+    """Return the policy of recorded settings as text, after "auto: " if "auto" chose it.
 
-    In the words that one types; a policy of one's own as Python shows it.
+    The text is the name with settings, or the `repr` of a user's own policy.
     """
     recorded = _recorded_policy(values["policy"])
     text = values["policy"]["repr"] if recorded is None else registry.label_of(recorded)

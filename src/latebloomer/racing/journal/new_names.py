@@ -1,8 +1,8 @@
 """Names for the journals of new races.
 
-A name that ends in a slash is a folder, and each race gets a new file in it:
-`races/2026-11-15-1530-brisk-fern.db`, the local date and time and two words. A name is taken under
-the journal's own lock, so that two processes never get the same one.
+A path that ends in a slash is a folder in which each race gets a new file, such as
+`races/2026-11-15-1530-brisk-fern.db`, with the local date and time and two words. A name is chosen
+under the lock of the journal, so that two processes never get the same name.
 """
 
 import os
@@ -45,7 +45,7 @@ NOUNS = (  # noqa: SIM905
 
 
 def check_journal_options(journal: Any, if_exists: Any) -> None:
-    """Raise a `SettingError` unless these say where a race goes."""
+    """Raise a `SettingError` unless `journal` and `if_exists` are valid."""
     text = os.fspath(journal) if isinstance(journal, str | os.PathLike) else ""
     if journal is not None and not (isinstance(text, str) and text.strip()):
         needed = "a file, a folder that ends in a slash, or None to keep the race in memory"
@@ -57,7 +57,7 @@ def check_journal_options(journal: Any, if_exists: Any) -> None:
 
 
 def names_folder(journal: Place | None) -> bool:
-    """Return whether new files are made in it, rather than one of that name.
+    """Return whether a path is a folder for new files, and not the name of a file.
 
     >>> names_folder("races/"), names_folder("race.db")
     (True, False)
@@ -66,7 +66,7 @@ def names_folder(journal: Place | None) -> bool:
 
 
 def fresh_names(journal: Place) -> Iterator[Path]:
-    """Yield names for a new file in a folder, with the time and two words."""
+    """Yield names for a new file in a folder, with the date, the time and two words."""
     try:
         folder = make_folder(Path(journal))
     except errors.OutputError as error:
@@ -85,19 +85,19 @@ def begin(
     if_exists: str = ERROR,
     names: Callable[[Place], Iterable[Path]] = fresh_names,
 ) -> EventLog:
-    """Make the journal of a new race; a race that is on disk is never changed."""
+    """Create the journal of a new race; an existing race is never changed."""
     if journal is None or not (names_folder(journal) or if_exists == NEW):
         return files.create(journal, created)
     journal_file = journal if isinstance(journal, JournalFile) else JournalFile(journal)
     for path in names(journal) if names_folder(journal) else numbered(Path(journal)):
         if not os.path.lexists(path):
-            # Else another process made it just now.
+            # Otherwise, another process has just created it.
             with suppress(errors.JournalInUse, errors.JournalMismatch):
                 return files.create(replace(journal_file, path=path), created, fresh=True)
     raise errors.JournalError("No name is free for the journal. Give one with journal=....")
 
 
 def numbered(path: Path) -> Iterator[Path]:
-    """Return the name itself, then race-2.db, race-3.db, ..."""
+    """Yield the name itself, then race-2.db, race-3.db, ..."""
     yield path
     yield from (path.with_name(f"{path.stem}-{k}{path.suffix}") for k in count(2))

@@ -91,7 +91,7 @@ class Call(Enum):
 
 
 class Host(ABC):
-    """The place that trains one learner: this thread, another thread, a child process or an actor."""
+    """The place that trains one learner: a thread of this process, a child process or an actor."""
 
     arm: int
     done: int  # pulls that it has had

@@ -61,7 +61,7 @@ def pack(entries: Sequence[Entry], copied: bool = False) -> PackedLearners:
 
 
 def dumps(value: object) -> bytes:
-    """Return a pickle, by cloudpickle if it is installed, which also pickles interactive functions."""
+    """Return a pickle; cloudpickle, if installed, also pickles interactive functions."""
     for module in ("cloudpickle", "ray.cloudpickle"):
         with suppress(ImportError):
             return bytes(import_module(module).dumps(value))
@@ -69,7 +69,7 @@ def dumps(value: object) -> bytes:
 
 
 def unpack(packed: PackedLearners) -> Sequence[Entry]:
-    """Return the learners in the process that builds them; add the driver's folders for modules."""
+    """Return the learners in the process that builds them; also find the driver's modules."""
     if not isinstance(packed.entries, bytes):
         return packed.entries
     sys.path += [folder for folder in packed.path if folder not in sys.path]

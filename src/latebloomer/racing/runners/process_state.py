@@ -165,7 +165,7 @@ _latest: OwnStates | None = None  # the race whose state may be in force
 
 
 class _Swapped:
-    """Values of a process or thread that are stored separately for each learner and the program."""
+    """Values of a process or thread, stored separately for each learner and the program."""
 
     def __init__(
         self, parts: Callable[[], Parts], new: Callable[[Owner | None, int], list[Any]]
@@ -219,7 +219,7 @@ def _number_parts() -> Parts:
 
 
 def _new_numbers(owner: Owner | None, count: int) -> list[Any]:
-    """Return the values of a new process with the owner's seed, in the order of `_number_parts`."""
+    """Return the values of a new process, with the owner's seed; see `_number_parts`."""
     seed = None if owner is None else owner.seed + owner.done
     new = [random.Random(seed).getstate(), np.random.MT19937(seed)]
     if count == len(new):

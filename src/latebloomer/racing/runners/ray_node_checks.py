@@ -14,7 +14,7 @@ SHARED = "give RayRunner(storage=...) a folder that all machines share, or s3://
 
 
 def check_nodes(cluster: Cluster, packed: Any, storage: Storage) -> None:
-    """Raise an error unless every node has the learners' modules and writes to the same storage."""
+    """Raise an error unless all nodes have the learners' modules and share the storage."""
     mark = f"mark-{uuid.uuid4().hex[:8]}"
     where = f"the storage of checkpoints, {storage},"
     try:

@@ -79,7 +79,7 @@ class LimitedHost(Host):
 
 
 class ThreadHost(LimitedHost):
-    """A host in this process; a call that takes too long is abandoned together with its learner."""
+    """A host in this process; a call that takes too long is abandoned with its learner."""
 
     def __init__(
         self, host: LearnerHost, timeout: float, thread: CallThread, rebuilds: bool

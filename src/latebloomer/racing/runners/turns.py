@@ -60,7 +60,7 @@ class Turns:
                 self.give()
 
     def end_call(self, taken: bool) -> None:
-        """Record the end of the innermost call, unless it was abandoned; give the turn if `taken`."""
+        """Record the end of the innermost call, unless abandoned; give the turn if `taken`."""
         if self.holder == threading.get_ident():
             self.calls.pop()
             if taken:
@@ -68,7 +68,7 @@ class Turns:
 
     @contextmanager
     def lent_to(self, thread: int | None) -> Iterator[None]:
-        """Return a context in which another thread has this thread's turn, while this one waits."""
+        """Return a context in which another thread has the turn of this waiting thread."""
         taken, lent, calls = self.take(), self.lent, len(self.calls)
         self.holder, self.lent = thread, True
         try:

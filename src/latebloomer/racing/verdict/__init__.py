@@ -1,1 +1,1 @@
-"""What a race ends in, and how that is found."""
+"""The verdict of a race, and how it is computed."""

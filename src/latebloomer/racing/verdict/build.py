@@ -1,4 +1,4 @@
-"""From a race's state to its verdict: what is known, how certain it is, and what to warn of."""
+"""The functions that compute a verdict from the state of a race."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -24,19 +24,20 @@ from latebloomer.session.session import Session
 from latebloomer.session.session_state import Stage
 from latebloomer.theory import curve_tests
 
-NEARLY = 0.95  # of the time of a race: then it is spent
+NEARLY = 0.95  # share of a time budget from which it counts as spent
 
 
 def build_verdict(
     race: RaceState, journal: Path | None, assessment: Mapping[str, Any] | None = None
 ) -> Verdict:
-    """Return the verdict by what is known now; what `assess` returned earlier can be reused."""
+    """Return the verdict from the state now; an earlier result of `assess` can be reused."""
     race.need_one_learner()
     session = race.session
     known = dict(assess(race) if assessment is None else assessment)
-    intervals = known.pop("intervals", {})  # a new learner is not in an earlier assessment
+    # An earlier assessment has no interval of a new learner.
+    intervals = known.pop("intervals", {})
     views = [replace(view, **intervals.get(view.arm, {})) for view in race.learners()]
-    # A learner that has finished gets no better or worse: its bounds are its score.
+    # The score of a finished learner no longer changes: its bounds are its score.
     ended = {view.arm for view in views if session.departure(view.arm) == events.FINISHED}
     views = [replace(v, lower=v.score, upper=v.score) if v.arm in ended else v for v in views]
     best, naming = views[0], session.selection
@@ -62,7 +63,7 @@ def build_verdict(
         journal=None if journal is None else str(journal),
         started=race.started,
         seconds=race.trained_until,
-        history=History.of(session, empty=assessment is not None),  # slow for long races
+        history=History.of(session, empty=assessment is not None),  # this is slow for long races
         leads=tuple(leads),
         leads_missing="" if leads else why_unknown(race, best.arm),
     )
@@ -72,15 +73,15 @@ def build_verdict(
 
 
 def assess(race: RaceState) -> dict[str, Any]:
-    """Certify, test and replay the curves of a race as they are now.
+    """Compute the parts of a verdict that need every pull: certificate, tests and hindsight.
 
-    Return the intervals and the fields of a verdict that need every pull. That is slow, so a live
-    page reuses them for a while.
+    Return the intervals and the fields of the verdict. This is slow for long races, so a live page
+    reuses the result for a while.
     """
     session, settings, seen = race.session, race.settings, History.of(race.session)
     naming = session.selection
-    decided = seen.upto(naming.at)  # half-time and hindsight are about the selection
-    # Certificate and tests are about the curves: they use the winner's later pulls too.
+    decided = seen.upto(naming.at)  # half-time and hindsight use only pulls before the selection
+    # The certificate and the tests use all pulls of the curves, also the winner's later ones.
     curves = [x[:0] if i in session.repeats_scores else x for i, x in enumerate(seen.rewards())]
     departed = [naming.departed.get(i) for i in range(len(session.names))]
     failed = {i for i, how in enumerate(departed) if how == events.FAILED}
@@ -96,10 +97,10 @@ def assess(race: RaceState) -> dict[str, Any]:
 
 
 def _certified(session: Session, settings: Settings, seen: History) -> dict[str, Any]:
-    """Return the certificate in words and its intervals, in scores.
+    """Return the sentences of the certificate, and its intervals in scores.
 
-    If no limit of the scores is known, a bound beyond the observed scores by more than their
-    spread says nothing: it becomes infinite.
+    If no limit of the scores is known, a bound that is farther from the observed scores than their
+    spread says nothing, so it is replaced by infinity.
     """
     proof, naming = certificate_of(session, settings), session.selection
     names = [quoted(name) for name in session.names]
@@ -147,7 +148,7 @@ def _is_trained_to_the_end(session: Session, arm: int) -> bool:
 
 
 def _horizon(session: Session, settings: Settings) -> str:
-    """Return where learners are compared: a number of pulls, or a share of a full training."""
+    """Return the horizon as text: a number of pulls, or a share of a full training."""
     full = settings.pulls_per_training
     if full is None:
         return f"at {session.horizon:,} pulls"
@@ -155,7 +156,7 @@ def _horizon(session: Session, settings: Settings) -> str:
 
 
 def _reason(race: RaceState) -> str:
-    """Return why the race ended; after an early end the winner still gets its reserved pulls."""
+    """Return why the race ended; after an early end, the winner still gets its reserved pulls."""
     session, settings = race.session, race.settings
     if session.over and settings.seconds is not None:
         return _reason_in_time(race, settings.seconds)
@@ -172,7 +173,7 @@ def _reason(race: RaceState) -> str:
 
 
 def _reason_in_time(race: RaceState, seconds: float) -> str:
-    """Return why a race in seconds ended: the time is spent, or nothing is left to train."""
+    """Return why a race with a budget in seconds ended: no time, or nothing left to train."""
     session, pulls = race.session, counted(race.session.spent)
     if race.elapsed >= NEARLY * seconds:
         return f"the {seconds:g} s are spent: {pulls}"

@@ -1,9 +1,10 @@
-"""What Successive Halving and ASHA would have kept on the recorded curves.
+"""Hindsight: which learner Successive Halving and ASHA would have kept on the recorded curves.
 
-A race does not train every arm as far as another method would have. So each method is
-replayed with the largest budget for which all that it requests was recorded, and that budget is
-stated. Halving follows its policy's plan and ASHA its policy's rule for rungs, from rung to rung:
-pull by pull, as in a session, it would take minutes for thousands of learners.
+A race does not train every arm as far as another method would. So each method is replayed with the
+largest budget for which all requested pulls were recorded, and the verdict states this budget.
+Halving follows the plan of its policy, and ASHA the rule of its policy for rungs. ASHA is replayed
+from rung to rung, because pull by pull, as in a session, it would take minutes for thousands of
+learners.
 """
 
 from bisect import bisect_right, insort
@@ -22,17 +23,17 @@ from latebloomer.session.events import FAILED, FINISHED
 from latebloomer.theory.curve_tests import Floats
 
 ETA = 4  # ASHA's reduction factor in Ray Tune and Optuna
-TRIES = 400  # budgets that are tried, evenly spaced
-NEARLY = 0.95  # of the race's pulls: then the budgets count as equal
+TRIES = 400  # number of budgets that are tried, evenly spaced
+NEARLY = 0.95  # share of the race's pulls from which budgets count as equal
 
 
 @dataclass(frozen=True)
 class Hindsight:
-    """What another method keeps on the recorded curves."""
+    """The learner that another method keeps on the recorded curves."""
 
     rule: str
     pick: str | None  # None if the recorded curves do not suffice
-    pulls: int  # that it spends
+    pulls: int  # number of pulls that the method spends
     sentence: str
 
     def __str__(self) -> str:
@@ -40,7 +41,7 @@ class Hindsight:
 
 
 class Unknown(Exception):
-    """A value is needed that was not recorded."""
+    """A replay needs a value that was not recorded."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +52,7 @@ class Curve:
     left: str | None
 
     def at(self, n: int) -> float:
-        """Return the reward of pull n; the last one of a finished arm, -inf of a failed one."""
+        """Return the reward of pull n; after its end, the last one, or -inf if the arm failed."""
         if n <= len(self.rewards):
             return float(self.rewards[n - 1])
         if self.left == FINISHED:
@@ -61,14 +62,14 @@ class Curve:
         raise Unknown
 
     def cost(self, n: int) -> int:
-        """Return the pulls that training it to n takes."""
+        """Return the number of pulls needed to train the arm to n pulls."""
         return min(n, len(self.rewards)) if self.left else n
 
 
 def hindsight(
     names: Sequence[str], rewards: Sequence[Floats], budget: int, left: Sequence[str | None]
 ) -> tuple[Hindsight, ...]:
-    """Replay both methods; `rewards` are such that higher is better."""
+    """Replay both methods on `rewards`, of which higher ones are better."""
     known = list(map(Curve, rewards, left))
     return halving(names, known, budget), asha(names, known, budget)
 
@@ -78,7 +79,7 @@ def halving(names: Sequence[str], known: Sequence[Curve], budget: int) -> Hindsi
     rule = SuccessiveHalving()
 
     def replay(total: int) -> tuple[int, int]:
-        """Return the arm that is kept and the pulls that this takes."""
+        """Return the arm that is kept and the number of pulls spent."""
         plan = rule.plan(len(names), total)
         crew, level, pulls = list(range(len(known))), 0, 0
         for k, n in zip(plan.keep.tolist(), plan.upto.tolist(), strict=True):
@@ -96,16 +97,16 @@ def halving(names: Sequence[str], known: Sequence[Curve], budget: int) -> Hindsi
 
 
 def asha(names: Sequence[str], known: Sequence[Curve], budget: int) -> Hindsight:
-    """Replay ASHA as tuners ship it: one worker, arms in the given order, rungs at 1, 4, 16, ...
+    """Replay ASHA with the defaults of tuners: one worker, arms in order, rungs at 1, 4, 16, ...
 
-    At a rung an arm continues if it is in the top quarter of those that reached it so far.
+    At a rung, an arm continues if it is in the best quarter of the arms that have reached it.
     """
     label = f"ASHA (eta {ETA}, grace 1, one worker, learners in this order)"
 
-    @cache  # ends between the same two rungs have the same ones
+    @cache  # all ends between the same two rungs have the same rungs
     def cuts(rungs: tuple[int, ...]) -> list[float] | None:
-        """Return the rung at which each arm is stopped, or infinity; None for all: unknown."""
-        seen: dict[int, list[float]] = {n: [] for n in rungs}  # the values at each rung, sorted
+        """Return the rung at which each arm is stopped, or infinity; None if that is unknown."""
+        seen: dict[int, list[float]] = {n: [] for n in rungs}  # sorted values at each rung
         try:
             return [_cut(curve, seen) for curve in known]
         except Unknown:
@@ -113,7 +114,7 @@ def asha(names: Sequence[str], known: Sequence[Curve], budget: int) -> Hindsight
 
     def replay(end: int) -> tuple[int, int]:
         rungs = takewhile(lambda n: n < end, accumulate(repeat(ETA), mul, initial=1))
-        limits = cuts(tuple(rungs))  # at 1, 4, 16, ... below the end
+        limits = cuts(tuple(rungs))  # rungs 1, 4, 16, ... below the end
         if limits is None:
             raise Unknown
         stops = [(curve, int(min(end, cut))) for curve, cut in zip(known, limits, strict=True)]
@@ -146,9 +147,9 @@ def _largest(
     replay: Callable[[int], tuple[int, int]],
     each: str = "",
 ) -> Hindsight:
-    """Return what a method keeps with the first size for which the curves suffice.
+    """Return the hindsight of a method for the first size for which the curves suffice.
 
-    `replay` returns, for a size, the arm that is kept and the pulls.
+    `replay` returns the arm that is kept and the number of pulls for a size.
     """
     for size in sizes:
         with suppress(Unknown):

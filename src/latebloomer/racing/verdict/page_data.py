@@ -1,4 +1,4 @@
-"""A verdict as the plain data of a page."""
+"""The plain data of a page for a verdict."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 def page_data(
     verdict: Verdict, state: str | None = None, curves: Mapping[int, ThinnedCurve] | None = None
 ) -> RacePage:
-    """Return a race's page as plain data; curves that are known already are not made again."""
+    """Return the page of a race as plain data; `curves` avoids computing curves again."""
     findings, selected = set(map(str, verdict.findings)), verdict.selected
     return RacePage(
         spent=verdict.spent,
@@ -73,13 +73,13 @@ def page_data(
 
 
 def output_of(verdict: Verdict) -> dict[str, str]:
-    """Return the last lines of learners that write a log, such as programs."""
+    """Return the last log lines of learners that write a log, such as programs."""
     names = [view.name for view in by_rank(verdict)]
     return {} if verdict.journal is None else last_lines(Path(verdict.journal), names)
 
 
 def _why(verdict: Verdict) -> str:
-    """Return score and forecast of the best learner, its lead, and learners with higher scores."""
+    """Return text about the best learner: score, forecast, lead, and better last scores."""
     best, sign, final = verdict[verdict.name], verdict.history.sign, verdict.selected.final
     rivals = [
         view
@@ -106,13 +106,13 @@ def _why(verdict: Verdict) -> str:
 
 
 def curves_of(verdict: Verdict) -> dict[int, ThinnedCurve]:
-    """Return every learner's curve in few points."""
+    """Return every learner's curve, thinned to few points."""
     points, curves = points_for(len(verdict.learners)), verdict.history.by_arm
     return {arm: ThinnedCurve(points, scores.tolist()) for arm, scores in enumerate(curves)}
 
 
 def _departures(verdict: Verdict) -> list[PageEvent]:
-    """Return which learners left and why, the last first."""
+    """Return which learners left the race and why, the last one first."""
     left = [(view.left_at, view) for view in verdict.learners if view.left_at]
     return [
         PageEvent(at, f"{view.name}: {view.why}", view.state == FAILED)
@@ -121,13 +121,13 @@ def _departures(verdict: Verdict) -> list[PageEvent]:
 
 
 def shown_settings(settings: Mapping[str, Any], policy: str) -> dict[str, str]:
-    """Return the settings that were given; "auto: " before the policy if the library chose it."""
+    """Return the settings of the call; "auto: " is before a policy that "auto" chose."""
     values = {**settings, "policy": policy, "auto": None, "learner_settings": None}
     return {name: str(value) for name, value in values.items() if value is not None}
 
 
 def resume_code(journal: Path, runner: Mapping[str, Any]) -> str:
-    """Return the lines of Python that resume a race, by the settings of its runner."""
+    """Return the lines of Python that resume a race, with its runner if it must be passed."""
     named = runner_to_name(runner, journal)
     imported = "RayRunner, resume" if named else "resume"
     return f"from latebloomer import {imported}\nverdict = {resume_call(journal, named)}"

@@ -1,4 +1,4 @@
-"""Every counted pull of a race, by learner."""
+"""The history of a race: every counted pull."""
 
 from bisect import bisect_right
 from collections.abc import Collection
@@ -17,19 +17,19 @@ class History:
     """Every counted pull of a race, in order; scores as the learners returned them."""
 
     names: tuple[str, ...]
-    arms: NDArray[np.int64]  # the arm of each pull
+    arms: NDArray[np.int64]  # arm of each pull
     scores: Floats
     sign: float  # 1 if higher is better, -1 if lower is
 
     @classmethod
     def of(cls, session: Session, empty: bool = False) -> "History":
-        """Return the scores of a session; none, if only its names and its sign are needed."""
+        """Return the history of a session; with `empty`, only its names and its sign."""
         reported = [] if empty else session.history
         pulls = np.fromiter(reported, dtype=[("arm", np.int64), ("score", np.float64)])
         return cls(session.names, pulls["arm"], pulls["score"], 1.0 if session.maximize else -1.0)
 
     def upto(self, pulls: int) -> "History":
-        """Return the first pulls of the race."""
+        """Return the history of the first `pulls` pulls."""
         return History(self.names, self.arms[:pulls], self.scores[:pulls], self.sign)
 
     @cached_property
@@ -40,16 +40,16 @@ class History:
         return np.split(self.scores[order], np.cumsum(counts)[:-1])
 
     def rewards(self) -> list[Floats]:
-        """Return every arm's scores with the sign that makes higher better."""
+        """Return every arm's rewards: scores, negated for losses."""
         return [self.sign * scores for scores in self.by_arm]
 
     def leader_at(self, half: int, swept: bool, without: Collection[int] = ()) -> int | None:
-        """Return the arm that led after `half` pulls of the race; None before.
+        """Return the arm that led after `half` pulls of the race; None if there were fewer.
 
-        Arms are ranked by the mean of their latest quarter; those in `without` failed and count
-        for nothing. If arms are swept evenly, the pulls of each up to the level at which the half
-        is reached count, so that the order within a sweep, which a parallel runner does not keep,
-        makes no difference.
+        Arms are ranked by the mean of their latest quarter; arms in `without` failed and are
+        ignored. If arms are swept evenly, each arm counts up to the level at which `half` pulls
+        are reached. Then the order within a sweep, which varies with a parallel runner, does not
+        matter.
         """
         if len(self.arms) < half:
             return None
@@ -63,9 +63,9 @@ class History:
 
 
 def _level(lengths: list[int], pulls: int) -> int:
-    """Return the largest level to which all arms can be trained with that many pulls.
+    """Return the largest level to which all arms can be trained with `pulls` pulls.
 
-    >>> _level([4, 9, 9], 13)  # 4 + 4 + 4 pulls; the next level takes 14
+    >>> _level([4, 9, 9], 13)  # 4 + 4 + 4 pulls; the next level needs 14
     4
     """
     levels = range(1, max(lengths, default=0) + 1)

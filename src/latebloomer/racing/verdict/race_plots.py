@@ -1,4 +1,4 @@
-"""A verdict drawn with matplotlib."""
+"""Plots of a verdict with matplotlib."""
 
 from __future__ import annotations
 
@@ -20,16 +20,17 @@ if TYPE_CHECKING:
     from latebloomer.racing.verdict.verdict import Verdict
 
 Colors = dict[int, str]  # by arm
-BARS = 3.3  # per inch of height, at most: other learners are one bar together
+BARS = 3.3  # maximum bars per inch of height; further learners share one bar
 
 
 def plot(verdict: Verdict, kind: str, ax: Any = None) -> Figure:
-    """Draw what `Verdict.plot` describes."""
+    """Draw the plot that `Verdict.plot` describes."""
     require(kind in ("curves", "budget"), "kind", kind, "'curves' or 'budget'", "these are drawn")
     pyplot = extra("matplotlib.pyplot", "plots", "plots")
     if ax is None:
         figure, ax = pyplot.subplots(figsize=(8, 4.5), layout="constrained")
-        if "inline" in pyplot.get_backend():  # a notebook draws what is returned: once is enough
+        # A notebook draws the returned figure: do not draw it twice.
+        if "inline" in pyplot.get_backend():
             pyplot.close(figure)
     learners = by_rank(verdict)
     top = learners if len(learners) <= COLORED else learners[:TOP]

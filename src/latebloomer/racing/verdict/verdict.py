@@ -1,4 +1,4 @@
-"""What a race ends in, as data: which learner to keep, why, and how certain that is."""
+"""The verdict of a race as data: which learner to keep, why, and how certain that is."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ class Selection:
     """Which learner the policy selected, when, and by what estimate."""
 
     name: str
-    estimate: float  # that it was selected by
-    pulls: int  # of the learner then
+    estimate: float  # estimate by which it was selected
+    pulls: int  # pulls of the learner at the selection
     at: int  # pulls of the race then
-    final: bool = True  # False while the race may still select another
+    final: bool = True  # False as long as the race may still select another learner
 
     def __str__(self) -> str:
         pulls = f"{self.pulls:,} pull{'s' * (self.pulls != 1)}"
@@ -69,13 +69,13 @@ class Training:
 
 @dataclass(frozen=True)
 class Ensemble:
-    """The winner and a weighted mean of learners as trained, which predict together."""
+    """An ensemble of the winner and a weighted mean of the learners as the race trained them."""
 
     winner: str
     refitted: bool  # whether the winner was trained again on all rows
-    weights: Mapping[str, float]  # of the learners as trained; their sum is 1
-    share: float  # of the winner in the ensemble; the learners as trained have the rest
-    score: float  # on the validation rows, with the winner as trained
+    weights: Mapping[str, float]  # weights of the learners as trained, with sum 1
+    share: float  # share of the winner in the ensemble; the weighted mean has the rest
+    score: float  # score on the validation rows, with the winner as the race trained it
 
     def __str__(self) -> str:
         by_weight = sorted(self.weights.items(), key=lambda pair: -pair[1])
@@ -90,7 +90,7 @@ class Ensemble:
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
-    """Which learner to keep, why, and how certain that is. `print` it.
+    """Which learner to keep, why, and how certain that is; `print` it.
 
     Attributes
     ----------
@@ -101,37 +101,37 @@ class Verdict:
     score : float
         Last score of the learner to keep.
     estimate : float
-        Value that it was selected by.
+        Value by which the learner was selected.
     selected : Selection
-        When the policy selected it, and by which estimate.
+        When the policy selected the learner, and by which estimate.
     trained : Training
-        How far it is trained, and its score.
+        How far the learner is trained, and its score.
     learners : tuple[LearnerView, ...]
         All learners, in the order in which they were passed.
     spent : int
-        Pulls made so far.
+        Number of pulls made so far.
     budget : int
-        Total pulls of the plan in force.
+        Total number of pulls of the plan in force.
     horizon : int
         Number of pulls per learner at which learners are compared.
     over : bool
-        False for the standings of an unfinished race.
+        Whether the race has finished; False for the standings of an unfinished race.
     reason : str
         Why the race ended.
     certified : bool
-        Whether it is proved best at the horizon, under the stated assumptions.
+        Whether the learner is proved best at the horizon, under the stated assumptions.
     certificate : str
-        What is certified, or what is missing, and on what conditions.
+        Sentences that say what is certified or what is missing, and under which conditions.
     uncertified_because : str
         What is missing for a certificate; empty if the winner is certified.
     half_time : str | None
         Learner that led when half of the pulls were spent.
     hindsight : tuple[Hindsight, ...]
-        What Successive Halving and ASHA keep on the recorded curves.
+        Learners that Successive Halving and ASHA would have kept on the recorded curves.
     findings : tuple[Finding, ...]
         Curves that contradict the assumptions, or have reached a plateau.
     warnings : tuple[str, ...]
-        Failures, retries, differences.
+        Warnings, such as failures, retries and missed times.
     settings : Mapping[str, Any]
         Settings of the race.
     versions : Mapping[str, str]
@@ -145,13 +145,13 @@ class Verdict:
     history : History
         Every counted pull, in order.
     assessed_at : int
-        Pulls that certificate, findings and hindsight are based on.
+        Number of pulls from which certificate, findings and hindsight were computed.
     leads : tuple[NewRowsLead, ...]
         The lead over each rival on new rows, the smallest first; empty without row scores.
     leads_missing : str
         Why no lead is known; empty if one is.
     ensemble : Ensemble | None
-        Learners that predict together, if a search was asked for that.
+        The ensemble of learners, if a search has `ensemble=True`.
     loader : Callable[[str], Any] | None
         Function behind `load`; None if the verdict was read from a journal alone.
     """
@@ -189,23 +189,23 @@ class Verdict:
 
     @property
     def late_bloomer(self) -> bool:
-        """True if another learner led at half-time."""
+        """True if another learner led when half of the pulls were spent."""
         return self.half_time is not None and self.half_time != self.name
 
     @property
     def unspent(self) -> int:
-        """Pulls of the budget left over at the end; 0 for time-based and unfinished races."""
+        """Number of pulls left over at the end; 0 for time-based and unfinished races."""
         budget = self.settings["budget"]
         return max(0, budget - self.spent) if self.over and budget is not None else 0
 
     @property
     def pulls(self) -> dict[str, int]:
-        """Pulls per learner."""
+        """Number of pulls, by learner."""
         return {view.name: view.pulls for view in self.learners}
 
     @property
     def estimates(self) -> dict[str, float]:
-        """Value that each learner is ranked by."""
+        """Value by which each learner is ranked, by learner."""
         return {view.name: view.estimate for view in self.learners}
 
     def curve(self, name: str) -> list[float]:
@@ -214,26 +214,26 @@ class Verdict:
 
     @property
     def policy(self) -> str:
-        """The policy, after "auto: " if the library chose it."""
+        """The policy as text, after "auto: " if "auto" chose it."""
         return rule_in(self.settings)
 
     @property
     def sentence(self) -> str:
-        """The verdict in a sentence or two."""
+        """The verdict in one or two sentences."""
         word = "Keep" if self.selected.final else "Leading:"
         bloom = f" {late_bloom(self)}" if self.late_bloomer else ""
         return f"{word} {quoted(self.name)}: {standing(self[self.name], self.horizon)}.{bloom}"
 
     @property
     def highest(self) -> str:
-        """Name of the learner with the highest last score, which need not be the winner."""
+        """Name of the learner with the best last score, which need not be the winner."""
         return highest(self).name
 
     def load(self, name: str) -> Any:
-        """Return any learner as it was after its last pull.
+        """Return any learner in its state after its last pull.
 
-        It is restored from its last checkpoint; pulls that are in none are trained again, and
-        their number is printed.
+        It is restored from its last checkpoint. Later pulls are repeated, and their number is
+        printed.
 
         Raises
         ------
@@ -257,11 +257,11 @@ class Verdict:
         return brief(self, line_width(sys.stdout))
 
     def details(self) -> str:
-        """Return all that is known, with every reason and every warning."""
+        """Return the full text of the verdict, with every reason and every warning."""
         return details(self, line_width(sys.stdout))
 
     def summary(self) -> dict[str, Any]:
-        """Return what the journal keeps: equal for equal races, whether interrupted or not."""
+        """Return the summary for the journal; it is equal for equal races, interrupted or not."""
         return {
             "name": self.name,
             "score": self.score,
@@ -292,7 +292,7 @@ class Verdict:
         need_different({"the journal": self.journal, "the file to write": path})
         try:
             data = pickle.dumps(self.learner)
-        except (Exception, SystemExit) as error:  # whatever the learner's own pickling raises
+        except (Exception, SystemExit) as error:  # the learner's own pickling may raise anything
             raise LearnerError(
                 f"the winner {self.name!r} cannot be pickled ({words.reason_of(error)}); "
                 "nothing is lost: it is verdict.learner, and its scores are in the journal. Give "
@@ -301,10 +301,10 @@ class Verdict:
         write_file(path, data)
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return the tidy table: a row for each learner; None where there is no number.
+        """Return the tidy table: a row for each learner, with None for missing numbers.
 
-        What learners say of themselves (an attribute `settings`) is in columns `param_...`, if
-        they differ in it.
+        Columns `param_...` have the settings in which learners differ, from their attribute
+        `settings`.
         """
         names = varying_settings(self.learners, of_all=False)
         return [
@@ -313,7 +313,7 @@ class Verdict:
         ]
 
     def to_json(self) -> str:
-        """Return one JSON object: what the journal keeps of the verdict, and `rows`."""
+        """Return one JSON object with the summary that the journal stores, and `rows`."""
         more = {
             "over": self.over,
             "unspent": self.unspent,
@@ -326,7 +326,7 @@ class Verdict:
         return json.dumps(finite(self.summary() | more), allow_nan=False)
 
     def to_frame(self, index: str | Sequence[str] | None = None) -> Any:
-        """Return the tidy table as a pandas data frame; `index` names columns to find rows by."""
+        """Return the tidy table as a pandas data frame; `index` names columns for its index."""
         return words.data_frame(self.rows(), index)
 
     def plot(self, kind: str = "curves", ax: Any = None) -> Figure:
@@ -345,7 +345,7 @@ class Verdict:
         return plot(self, kind, ax)
 
     def report(self, path: File) -> Path:
-        """Write one self-contained HTML file."""
+        """Write the report, a self-contained HTML file, and return its path."""
         from latebloomer.page.race_html import race_html
         from latebloomer.racing.verdict.page_data import page_data
 

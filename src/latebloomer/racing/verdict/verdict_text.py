@@ -1,8 +1,8 @@
-"""A verdict as text: in about a dozen lines, or with every reason.
+"""The text of a verdict: in about a dozen lines, or with every reason.
 
-On recorded curves the winner's late mean is below that of a dropped learner in about 10 % of
-races, and by more than 4 standard errors in 1.3 %. There the dropped learner was truly better
-about half of the time, so the verdict names it and does not swap it in.
+On recorded curves, the winner's late mean is below the late mean of a dropped learner in about 10
+% of races, and by more than 4 standard errors in 1.3 %. In these 1.3 %, the dropped learner was
+truly better about half of the time. So the verdict mentions this learner, but does not select it.
 """
 
 from __future__ import annotations
@@ -24,10 +24,11 @@ from latebloomer.session.events import FAILED
 if TYPE_CHECKING:
     from latebloomer.racing.verdict.verdict import Verdict
 
-INDENT = "  "  # of the table
-SHOWN = 5  # learners in the short table: the best ones
-MOST_VALUE = 24  # characters of a setting in a table
-MOST_REASON, WHOLE = 300, 10**9  # characters of a failure's reason, in short and in full
+INDENT = "  "  # indentation of the table
+SHOWN = 5  # number of learners in the short table
+MOST_VALUE = 24  # maximum characters of a setting in a table
+# Maximum characters of a failure's reason, in the short and the full text.
+MOST_REASON, WHOLE = 300, 10**9
 
 
 def by_rank(verdict: Verdict) -> list[LearnerView]:
@@ -36,9 +37,9 @@ def by_rank(verdict: Verdict) -> list[LearnerView]:
 
 
 def brief(verdict: Verdict, width: int | None = None) -> str:
-    """Return the result first, in at most fifteen lines; the last names the place of the rest.
+    """Return a text of at most fifteen lines; the last line says where to read the rest.
 
-    In a terminal of a given width, lines are broken between words.
+    If `width` is the width of a terminal, lines are wrapped between words.
     """
     lines = [verdict.sentence, *_candidate(verdict), *beyond(verdict), *explanation(verdict)]
     if verdict.trained.pulls_after_selection:
@@ -85,8 +86,8 @@ def _fitted(lines: Sequence[str], width: int | None) -> str:
 
 
 def on_these_rows(verdict: Verdict, certificate: str) -> str:
-    """Return a certificate, which is about the validation rows, as sentences that say so."""
-    rows = "By these scores, "  # a name begins no sentence
+    """Return a certificate as sentences that say that it is about the validation rows."""
+    rows = "By these scores, "  # so that no sentence begins with a name
     if verdict.leads:
         rows = f"On these {verdict.leads[0].rows:,} validation rows, "
     elif certificate.startswith("there is "):
@@ -95,13 +96,13 @@ def on_these_rows(verdict: Verdict, certificate: str) -> str:
 
 
 def _policy(verdict: Verdict) -> str:
-    """Return which policy raced, and whether it was chosen by "auto"."""
+    """Return a sentence about the policy, and whether "auto" chose it."""
     chosen, _, name = verdict.policy.rpartition(": ")
     return f"Policy: {name}, chosen by {chosen}." if chosen else f"Policy: {name}."
 
 
 def _best_score(view: LearnerView) -> str:
-    """Return the best score of a learner and when it had it, if that is not its last one."""
+    """Return a sentence about the best score of a learner, if that is not its last one."""
     if not 0 < view.best_at < view.pulls or view.best_score == view.score:
         return ""
     steps = "" if view.best_steps is None else f" ({view.best_steps:,} of its own steps)"
@@ -114,7 +115,7 @@ def _ensemble(verdict: Verdict) -> list[str]:
 
 
 def _table(shown: Sequence[LearnerView], width: int | None) -> list[str]:
-    """Return learners, one a line, below a header."""
+    """Return a table of learners, one per line, below a header."""
     forecasts = [
         "" if isnan(view.forecast_score) else score_text(view.forecast_score) for view in shown
     ]
@@ -142,7 +143,7 @@ def _table(shown: Sequence[LearnerView], width: int | None) -> list[str]:
 
 
 def _candidate(verdict: Verdict) -> list[str]:
-    """Return the settings of a winner that is called by a number."""
+    """Return a line with the settings of a winner that is called by a number."""
     best = verdict[verdict.name]
     if not best.name.startswith(NUMBERED):
         return []
@@ -152,7 +153,7 @@ def _candidate(verdict: Verdict) -> list[str]:
 
 
 def _settings_table(verdict: Verdict, width: int | None) -> list[str]:
-    """Return the settings of candidates that are called by numbers, one candidate a line."""
+    """Return a table with the settings of numbered candidates, one candidate per line."""
     shown = by_rank(verdict)
     names = varying_settings(verdict.learners)
     if not names or not all(view.name.startswith(NUMBERED) for view in shown):
@@ -169,7 +170,7 @@ def _value(value: object) -> str:
 
 
 def _failures(verdict: Verdict, most: int = WHOLE) -> list[str]:
-    """Return why learners failed, one line for each reason."""
+    """Return lines that say why learners failed, one for each reason."""
     by_reason: dict[str, list[str]] = {}
     for view in verdict.learners:
         if view.state == FAILED:
@@ -181,16 +182,16 @@ def _failures(verdict: Verdict, most: int = WHOLE) -> list[str]:
 
 
 def _warnings(verdict: Verdict) -> list[str]:
-    """Return the warnings without those of learners that failed, which have a line anyway."""
+    """Return the warnings, except those about failed learners, which already have a line."""
     failed = [view for view in verdict.learners if view.state == FAILED]
     told = {f"{quoted(view.name)} failed: {view.why}" for view in failed}
     return [warning for warning in verdict.warnings if warning not in told]
 
 
 def _not_shown(verdict: Verdict, learners: int, width: int | None) -> list[str]:
-    """Return what was left out, counted, and where to read it; or where every pull is.
+    """Return lines that count what is not shown and say where to read it, or every pull.
 
-    A command that does not fit into the line stands on a separate line, to be copied.
+    A command that does not fit into the line is on a separate line, so that it can be copied.
     """
     counts = {"learner": learners, "warning": len(_warnings(verdict))}
     left = [f"{count} {what}{'s' * (count > 1)}" for what, count in counts.items() if count > 0]
@@ -209,7 +210,7 @@ def _journal(verdict: Verdict) -> list[str]:
 
 
 def highest(verdict: Verdict) -> LearnerView:
-    """Return the learner with the highest last score; the winner, if others have as high a one."""
+    """Return the learner with the best last score; the winner wins ties."""
     sign = verdict.history.sign
     scored = [
         view for view in verdict.learners if view.pulls and (view.leads or view.state != FAILED)
@@ -218,15 +219,15 @@ def highest(verdict: Verdict) -> LearnerView:
 
 
 def late_bloom(verdict: Verdict) -> str:
-    """Return that the winner, or the leader, was not ahead at half-time."""
+    """Return the sentence that the winner, or the leader, was not leading at half-time."""
     name, half_time = quoted(verdict.name), quoted(verdict.half_time or "")
     return f"{name} is a late bloomer: {half_time} still led at half-time."
 
 
 def standing(view: LearnerView, horizon: int) -> str:
-    """Return a learner's score, how far it is trained, and its forecast.
+    """Return text with a learner's score, how far it is trained, and its forecast.
 
-    "score 0.33 at 50 % of its training, forecast 0.67 at the end".
+    An example is "score 0.33 at 50 % of its training, forecast 0.67 at the end".
     """
     share = view.full_pulls is not None
     trained = f"at {view.trained} of its training" if share else f"after {view.trained}"
@@ -238,7 +239,7 @@ def standing(view: LearnerView, horizon: int) -> str:
 
 
 def beyond(verdict: Verdict) -> list[str]:
-    """Return what a forecast means that is beyond the best possible score; 1 or 0 if unknown."""
+    """Return a sentence about a forecast beyond the best possible score (1 or 0 if unknown)."""
     best, known, sign = verdict[verdict.name], highest(verdict).score, verdict.history.sign
     limit = (verdict.settings.get("score_range") or (0, 1))[sign > 0]
     if limit is None or not sign * known <= sign * limit < sign * best.forecast_score:
@@ -269,7 +270,7 @@ def _why(verdict: Verdict, best: LearnerView, other: LearnerView) -> str:
     sign, decision = verdict.history.sign, other.decision
     told = sign * best.estimate > sign * other.estimate and best.forecast is not None
     if told or decision is None or decision.rival is None or decision.rival_estimate is None:
-        return ""  # the two forecasts say why, or it was not compared
+        return ""  # the two forecasts explain it, or it was not compared
     rival, (own, estimate) = (
         verdict[decision.rival],
         scores_apart(other.estimate, decision.rival_estimate),

@@ -14,23 +14,24 @@ from latebloomer.racing.verdict.verdict_text import highest
 from latebloomer.session import events
 from latebloomer.theory import curve_tests
 
-CLOSE = 0.05  # a time-based race ends within this share of its time, if pulls are shorter
+CLOSE = 0.05  # warn if a time-based race misses its time by more than this share
 NO_BOUND = "After an extension only the certificate still applies, not the policy's error bound"
 COSTLY = 1.0  # no cost warning below this many seconds of training in total
-HALF = 0.5  # of the time, taken by one learner
-TENFOLD = 10.0  # between the shortest pull and the longest
-FAR = 4.0  # standard errors beyond which a higher score is also a warning
-NOISE_PULLS = 3  # pulls that a noise estimate needs
-FALLING_PULLS = 4  # of each learner, from which its scores can be said to fall
-FALL = 2.0  # standard errors by which each falls: two flat curves of 8 pulls do in .3 % of races
+HALF = 0.5  # warn if one learner takes more than this share of the time
+TENFOLD = 10.0  # warn if the longest pull takes this many times as long as the shortest
+FAR = 4.0  # warn of a dropped learner that was ahead by more than this many standard errors
+NOISE_PULLS = 3  # minimum pulls for a noise estimate
+FALLING_PULLS = 4  # minimum pulls of each learner for the test that scores fall
+# Minimum fall in standard errors: two flat curves of 8 pulls fall so much in .3 % of races.
+FALL = 2.0
 
 
 def warnings_of(race: RaceState) -> Iterator[str]:
-    """Yield what a verdict warns of: failures, notes, extensions, missed times, unequal costs."""
+    """Yield warnings: failures, notes, extensions, missed times and unequal costs."""
     session, names = race.session, race.session.names
     for note in race.notes:
         text = events.in_words(note, lambda arm: quoted(names[arm]))
-        if getattr(note, "how", "") != events.FINISHED:  # which its row in the verdict says
+        if getattr(note, "how", "") != events.FINISHED:  # its row in the verdict already says so
             yield f"{text} {NO_BOUND}" if isinstance(note, events.Extended) else text
     lost = {arm for arm, left in race.departures.items() if left.how == events.FAILED}
     kinds = {
@@ -49,9 +50,9 @@ def warnings_of(race: RaceState) -> Iterator[str]:
 
 
 def _missed_time(race: RaceState) -> list[str]:
-    """Return by how much a time-based race exceeded its time, and what took it.
+    """Return a warning if a time-based race missed its time, with what took the time.
 
-    A race that ends earlier has nothing left to train, or was ended by its user.
+    An early end needs no warning: nothing was left to train, or the user ended the race.
     """
     longest, seconds = race.times.longest_pull, race.settings.seconds
     if seconds is None:
@@ -77,10 +78,11 @@ def _missed_time(race: RaceState) -> list[str]:
 
 
 def unequal_costs(race: RaceState) -> list[str]:
-    """Return a warning, with numbers and what to set, if few learners took most of the time.
+    """Return a warning, with numbers and advice, if one learner took most of the time.
 
-    A learner that stays has more pulls than the others, so the length of pulls counts: one learner
-    takes more than half of the time at twice the mean time per pull, or pulls differ tenfold.
+    The winner has more pulls than the others, so the length of its pulls counts, too. The warning
+    is given if one learner takes more than half of the time at twice the mean time per pull, or if
+    pulls differ tenfold.
     """
     total, pulls = sum(race.seconds), race.session.pulls
     paces = {i: race.seconds[i] / n for i, n in enumerate(pulls) if n}
@@ -107,12 +109,12 @@ def unequal_costs(race: RaceState) -> list[str]:
 
 
 def warnings_of_scores(verdict: Verdict, race: RaceState) -> list[str]:
-    """Return what scores say against the verdict: a better rival, or that they are losses."""
+    """Return warnings that scores contradict the verdict: a better rival, or likely losses."""
     return [*_better_rival(verdict, race), *_falling(verdict)]
 
 
 def _falling(verdict: Verdict) -> list[str]:
-    """Return a question if the scores of all learners fall, by more than their noise."""
+    """Return a warning if the scores of all learners fall by more than their noise."""
     curves = verdict.history.by_arm
     if verdict.history.sign < 0 or len(curves) < 2 or min(map(len, curves)) < FALLING_PULLS:
         return []
