@@ -1,6 +1,6 @@
 """`make storm`: races killed a thousand times at random moments; each must end as if undisturbed.
 
-    python -m tools.storm [--local 900] [--ray 100] [--seed 0]
+    python -m tools.storm [--local 900] [--ray 100] [--seed 0] [--programs]
 
 A local victim is forked for each life of a race and ended by SIGKILL at a random moment: while the
 journal is made, before and after pulls and commits, in a save, around a selection, or at any call
@@ -9,7 +9,8 @@ resumed, by the local runner or with a process per learner, perhaps killed again
 resumed to its end. Races that end by a callback or by their time, that keep few learners in
 memory, that are extended, that new learners join, whose callbacks copy the journal while other
 programs query it or remove its -wal, searches, races of Optuna's trials and races of programs are
-killed in the same way; no program may outlive its race. On Ray actors, nodes and drivers die
+killed in the same way; no program may outlive its race. Of races of programs the guardian or a
+program is killed as well, and counted as a helper. On Ray actors, nodes and drivers die
 (`tests/helpers/ray_faults.py`). Prints one line per storm; code 1 if anything was lost, counted
 twice or decided otherwise.
 """
@@ -26,6 +27,7 @@ import tempfile
 import time
 import warnings
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -147,32 +149,56 @@ def disturbed(path, **runner):
 
 PROGRAM = """
 import json, pathlib, random, sys
-folder, rise = pathlib.Path(sys.argv[1]), float(sys.argv[2])
+folder, rise, last = pathlib.Path(sys.argv[1]), float(sys.argv[2]), int(sys.argv[3])
 state = folder / "state.json"
 n = json.loads(state.read_text()) if state.exists() else 0
-while True:
+while n < last:
     n += 1
     print(f"epoch={n} acc={rise * n / (n + 5) + random.Random(n).random() / 100}", flush=True)
-    if folder.is_dir() and n % 3 == 0:
+    if folder.is_dir() and (n % 3 == 0 or n == last):
         draft = folder / "draft.json"
         draft.write_text(json.dumps(n))
         draft.replace(state)
 """
 
 
+HELPERS = ("the guardian", "a program")  # processes of a race of programs that are killed, too
+doomed_helper: tuple[str, int] | None = None  # which of them, and after which pull
+
+
+def kill_helper(event, view, path):
+    """Kill the guardian or a program after a pull; the race has to continue."""
+    if doomed_helper is None or not isinstance(event, ScoreReported):
+        return
+    which, at = doomed_helper
+    if view.spent == at:
+        marks = [json.loads(file.read_text()) for file in Path(f"{path}.logs").glob("*.pid")]
+        if marks:
+            pid, _, _, guard, _ = random.choice(marks)
+            with suppress(ProcessLookupError):
+                os.kill(guard if which == "the guardian" else pid, signal.SIGKILL)
+                with Path(f"{path}.helpers").open("a") as file:
+                    file.write("k")
+
+
 def programs(path):
-    """Race programs: two that are trained again after a kill, two that save themselves."""
+    """Race programs: two are trained again after a kill, two save themselves, one runs until."""
     warnings.filterwarnings("ignore", "the first .* arrived at once")
     script = Path(path).with_name("program.py")
     script.write_text(PROGRAM)
-    words = [sys.executable, "-S", str(script)]
-    saves = {f"saves {k}": [*words, "{folder}", str(0.5 + 0.1 * k)] for k in range(2)}
-    plain = {f"plain {k}": [*words, f"{path}.none", str(0.4 + 0.1 * k)] for k in range(2)}
-    learners = {name: Command(run, "acc", step="epoch") for name, run in (saves | plain).items()}
-    given = {"progress": False, "runner": LocalRunner(checkpoint_every=4)}
+    words, endless = [sys.executable, "-S", str(script)], "1000000"
+    runs = {f"saves {k}": [*words, "{folder}", str(0.5 + 0.1 * k), endless] for k in range(2)}
+    runs |= {f"plain {k}": [*words, f"{path}.none", str(0.4 + 0.1 * k), endless] for k in range(2)}
+    runs |= {"until": [*words, "{folder}", "0.45", "{steps}"]}
+    learners = {name: Command(run, "acc", step="epoch") for name, run in runs.items()}
+    settings = {
+        "progress": False,
+        "runner": LocalRunner(checkpoint_every=4, retries=20),
+        "callbacks": [partial(kill_helper, path=path)],
+    }
     if kills.told(path):
-        return resume(path, learners, **given)
-    return race(learners, 36, journal=path, policy="r-sr", if_exists="resume", **given)
+        return resume(path, learners, **settings)
+    return race(learners, 45, journal=path, policy="r-sr", if_exists="resume", **settings)
 
 
 def left_of(path):
@@ -195,7 +221,7 @@ STORMS = [  # share of the kills, and which races take turns
     (1 / 12, [Kind(search, ("before the commit", "after the commit", *CREATION), 36)]),
     (1 / 6, [Kind(disturbed, (*kills.MOMENTS[:8], *CREATION), isolates=True)]),
     (1 / 12, [Kind(study, ("before the pull", "after the commit", *CREATION), 36, files=False)]),
-    (1 / 9, [Kind(programs, ("before the commit", "after the commit", *CREATION), 36)]),
+    (1 / 9, [Kind(programs, ("before the commit", "after the commit", *CREATION), 45)]),
     (1 / 3, [Kind(partial(kills.live, way=way), pulls=kills.LAST) for way in EXTENDED]),
 ]
 
@@ -233,6 +259,8 @@ def one_race(kind, path, calm, rng, total):
         else:
             often = rng.randrange(kind.pulls if "pull" in moment or "commit" in moment else 4)
             doomed = partial(setattr, kills, "doomed", (moment, often))
+        if kind.live is programs:
+            doomed = partial(with_helper, doomed, random_helper(rng))
         code = kills.died(one_life, partial(kind.live, **how), path, doomed)
         if code not in (0, -signal.SIGKILL, ENDED):
             raise SystemExit(f"a life of {path} ended with code {code} at {moment}, {often}")
@@ -245,6 +273,8 @@ def one_race(kind, path, calm, rng, total):
     if kind.live is programs:
         guardian().close()
         total["orphans"] += left_of(path)
+        killed = Path(f"{path}.helpers")
+        total["helpers"] += len(killed.read_text()) if killed.exists() else 0
     after, (pulls, summary, _) = kills.told(path), calm
     keys = {row[1:3] for row in after}
     total["lost"] += after[: len(before)] != before
@@ -259,6 +289,18 @@ def one_race(kind, path, calm, rng, total):
         total["other verdicts"] += not same
 
 
+def random_helper(rng):
+    """Draw whether a life loses its guardian or a program as well, and after which pull."""
+    return (rng.choice(HELPERS), rng.randrange(45)) if rng.random() < 0.5 else None
+
+
+def with_helper(doomed, helper):
+    """Arm the moment of a life's end, and that of the end of one of its processes."""
+    global doomed_helper
+    doomed_helper = helper
+    doomed()
+
+
 def one_life(live, path, doomed):
     """Live once, in a child: until death, or to an error that a full disk may cause."""
     doomed()
@@ -268,14 +310,17 @@ def one_life(live, path, doomed):
         os._exit(ENDED)
 
 
-def local_storm(wanted, seed):
-    """All storms on this machine."""
+def local_storm(wanted, seed, only=None):
+    """All storms on this machine, or that of races of programs alone."""
     arm_all_moments()
     rng = random.Random(seed)
     total = {"kills": 0, "faults": 0, "races": 0, "lost": 0, "double": 0, "other verdicts": 0,
-             "orphans": 0}  # fmt: skip
+             "orphans": 0, "helpers": 0}  # fmt: skip
     for share, kinds in STORMS:
-        storm(kinds, share * wanted, rng, total)
+        if only is None:
+            storm(kinds, share * wanted, rng, total)
+        elif any(kind.live is only for kind in kinds):
+            storm(kinds, wanted, rng, total)
     return total
 
 
@@ -297,8 +342,10 @@ def main():
     parser.add_argument("--local", type=int, default=900)
     parser.add_argument("--ray", type=int, default=100)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--programs", action="store_true", help="only races of programs")
     wanted = parser.parse_args()
-    found = {"local": local_storm(wanted.local, wanted.seed)}
+    only = programs if wanted.programs else None
+    found = {"local": local_storm(wanted.local, wanted.seed, only)}
     print("local:", json.dumps(found["local"]), flush=True)
     if wanted.ray:
         found["ray"] = ray_storm(wanted.ray, wanted.seed)

@@ -282,7 +282,7 @@ def test_a_killed_race_leaves_no_program_and_resumes(script, tmp_path):
     assert len(left) == 2
     limit = time.monotonic() + 10
     for path in left:
-        pid, since = json.loads(path.read_text())
+        pid, since, *_ = json.loads(path.read_text())
         while started_at(pid) == since and time.monotonic() < limit:
             pass
         assert started_at(pid) != since
@@ -437,6 +437,14 @@ def test_a_log_keeps_its_newer_half(tmp_path):
     gone.write(b"lost")
 
 
+def called(pid):
+    """The command line of a process; empty if it has ended."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""
+
+
 def wait_until(condition):
     """Wait until something is true; fail after some seconds."""
     limit = time.monotonic() + 10
@@ -535,5 +543,60 @@ def test_a_program_whose_pull_takes_too_long_is_ended_and_its_output_is_shown(sc
     journal = tmp_path / "r.db"
     verdict = race(commands, 9, runner=runner, progress=False, journal=journal)
     assert "timeout=1 s. Its last lines:\n  | reading\nAll of its" in verdict["silent"].why
-    pid, since = json.loads((tmp_path / "r.db.logs" / "silent.pid").read_text())
-    wait_until(lambda: started_at(pid) != since)
+    wait_until(
+        lambda: not [pid for pid in descendants({os.getpid()}) if b"silent.py" in called(pid)]
+    )
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="reads environments on Linux")
+def test_programs_of_a_guardian_that_was_killed_are_ended_and_trained_again(script, tmp_path):
+    words = script(
+        """
+        import os, subprocess, sys, time
+        sleeps = [sys.executable, "-S", "-c", "import time; time.sleep(600)"]
+        subprocess.Popen(sleeps, start_new_session=True)
+        for n in range(1, 400):
+            print(f"acc={n}", flush=True)
+            time.sleep(0.001)
+        """
+    )
+    made = Command(words, "acc")
+    one, other = (made.build_in_race(0, name, tmp_path / "logs") for name in ("one", "other"))
+    one.pull(), other.pull()
+    guard = guarding.guardian()._process.pid
+    family = descendants({guard})
+    assert len(family) == 4
+    os.kill(guard, signal.SIGKILL)
+    with pytest.raises(LearnerError, match="guards the programs of this race has ended"):
+        one.pull()
+    wait_until(lambda: [pid for pid in family if started_at(pid)] == [])
+    with pytest.raises(LearnerError, match="ended from outside"):
+        other.pull(500)
+    again = made.build_in_race(0, "one", tmp_path / "logs")
+    assert again.pull(2) == 2
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="reads environments on Linux")
+def test_what_a_race_has_left_that_was_killed_with_its_guardian_is_ended_by_the_next(
+    script, tmp_path
+):
+    words = script("import time; print('acc=1', flush=True); time.sleep(600)")
+    race_of_two = f"""
+        import os, signal
+        from pathlib import Path
+        from latebloomer.programs import guardian
+        from latebloomer.programs.command import Command
+        logs = Path({str(tmp_path / "logs")!r})
+        both = [Command({words!r}, "acc").build_in_race(0, name, logs) for name in ("a", "b")]
+        print(*[int(learner.pull()) for learner in both], *[one.pid for one in both], flush=True)
+        guard = guardian.guardian()._process
+        guard.kill(), guard.wait()
+        os.kill(os.getpid(), signal.SIGKILL)
+    """
+    killed = [sys.executable, "-c", textwrap.dedent(race_of_two)]
+    said = subprocess.run(killed, stdout=subprocess.PIPE, text=True).stdout.split()
+    left = [int(pid) for pid in said[2:]]
+    assert len(left) == 2 and all(started_at(pid) for pid in left)
+    learner = Command(words, "acc").build_in_race(0, "b", tmp_path / "logs")
+    assert learner.pull() == 1
+    assert [pid for pid in left if started_at(pid)] == []

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from latebloomer.errors import LearnerError
+from latebloomer.programs.process_tree import started_at
 
 SCRIPT = Path(__file__).with_name("guardian_process.py")
 
@@ -20,8 +21,22 @@ class Started(NamedTuple):
     """A program that runs."""
 
     output: int  # file descriptor from which its output is read
+    process: "ProcessMark"
+
+
+class ProcessMark(NamedTuple):
+    """A program's process, by which it is recognized after its guardian has ended."""
+
     pid: int
     since: str | None  # when it was started, as the system tells it
+    key: str  # in the environment of the program and of its descendants
+    guardian: int  # process that started it
+    guardian_since: str | None
+
+    @property
+    def is_left(self) -> bool:
+        """Whether its guardian has ended, which ends all programs unless it is killed."""
+        return started_at(self.guardian) != self.guardian_since
 
 
 class Guardian:
@@ -32,6 +47,7 @@ class Guardian:
         self._line: socket.socket | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._read: Any = None
+        self._running: dict[str, ProcessMark] = {}
 
     def start(
         self, key: str, words: Sequence[str], env: Mapping[str, str], folder: str | None
@@ -53,7 +69,10 @@ class Guardian:
                 f"the program {words[0]!r} cannot be started{place} ({reply['error']}): "
                 "check its name and its path"
             )
-        return Started(reading, reply["pid"], reply["started"])
+        mark = self._running[key] = ProcessMark(
+            reply["pid"], reply["started"], key, *reply["guardian"]
+        )
+        return Started(reading, mark)
 
     def pause(self, key: str) -> None:
         """Stop a program and all its descendants until it is continued."""
@@ -72,6 +91,7 @@ class Guardian:
 
     def end(self, key: str) -> None:
         """Let a program end, within two seconds."""
+        self._running.pop(key, None)
         with suppress(LearnerError):  # then the guardian has ended it
             self._ask("end", key)
 
@@ -79,20 +99,17 @@ class Guardian:
         """Return whether all processes of a program that was told to end have ended."""
         return bool(self._ask("code", key)["gone"])
 
-    def end_leftover(self, pid: int, since: str) -> bool:
-        """End a program that an earlier process of the race has left; return whether it ran."""
-        return bool(self._ask("leftover", "", {"pid": pid, "started": since})["ended"])
+    def end_leftovers(self, marks: Sequence[ProcessMark]) -> None:
+        """End programs that an earlier process of the race has left, not those that run now."""
+        left = [mark[:3] for mark in marks if mark.key not in self._running]
+        if left:
+            self._ask("leftovers", "", {"programs": left})
 
     def close(self) -> None:
         """End all programs; the guardian needs up to two seconds for it."""
         with self._lock:
-            if self._line is not None:
-                self._read.close()
-                self._line.close()
-                self._line = None
-            if self._process is not None:
-                self._process.wait()
-                self._process = None
+            self._running.clear()
+            self._forget_guardian()
 
     def forget(self) -> None:
         """Close the line in a forked process: the race that started the guardian keeps it."""
@@ -104,28 +121,54 @@ class Guardian:
     def _ask(
         self, do: str, key: str, request: dict[str, Any] | None = None, files: Sequence[int] = ()
     ) -> Any:
-        text = json.dumps({"do": do, "key": key} | (request or {})).encode() + b"\n"
+        whole = {"do": do, "key": key} | (request or {})
         with self._lock:
             if self._line is None:
                 self._open()
-            assert self._line is not None
-            try:
-                if files:
-                    sent = socket.send_fds(self._line, [text], [*files])
-                    self._line.sendall(text[sent:])
-                else:
-                    self._line.sendall(text)
-                reply = self._read.readline()
-            except OSError:
-                reply = b""
-            if reply:
-                return json.loads(reply)
-            self._line.close()
-            self._line = None  # the next request starts another guardian
+            reply = self._exchange(whole, files)
+            if reply is not None:
+                return reply
+            self._end_what_it_guarded()
         raise LearnerError(
             "the process that guards the programs of this race has ended, and the programs with "
             "it: the next attempt starts them again"
         )
+
+    def _exchange(self, request: dict[str, Any], files: Sequence[int] = ()) -> Any:
+        """Send a request and return the reply; None if the guardian has ended."""
+        assert self._line is not None
+        text = json.dumps(request).encode() + b"\n"
+        try:
+            if files:
+                sent = socket.send_fds(self._line, [text], [*files])
+                self._line.sendall(text[sent:])
+            else:
+                self._line.sendall(text)
+            reply = self._read.readline()
+        except OSError:
+            reply = b""
+        if reply:
+            return json.loads(reply)
+        self._forget_guardian()  # the next request starts another one
+        return None
+
+    def _forget_guardian(self) -> None:
+        """Close the line to the guardian, and wait for its end."""
+        if self._line is not None:
+            self._read.close()
+            self._line.close()
+            self._line = None
+        if self._process is not None:
+            self._process.wait()
+            self._process = None
+
+    def _end_what_it_guarded(self) -> None:
+        """Let another guardian end the programs of one that was killed."""
+        left = [mark[:3] for mark in self._running.values()]
+        self._running.clear()
+        if left:
+            self._open()
+            self._exchange({"do": "leftovers", "key": "", "programs": left})
 
     def _open(self) -> None:
         mine, its = socket.socketpair()

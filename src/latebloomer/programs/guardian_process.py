@@ -58,7 +58,7 @@ class Program:
     def members(self) -> set[int]:
         """Return all of its processes that live now."""
         root = self.process.pid
-        roots = {root} | {pid for pid in orphans() if _marked(pid, self.key)}
+        roots = {root} | {pid for pid in orphans() if _mark_of(pid) == self.key}
         return {pid for pid in roots | descendants(roots) if pid != os.getpid()}
 
     def signal(self, which: signal.Signals) -> None:
@@ -111,12 +111,14 @@ def _to_group(pid: int, which: signal.Signals) -> None:
         os.killpg(pid, which)
 
 
-def _marked(pid: int, key: str) -> bool:
-    try:
-        with open(f"/proc/{pid}/environ", "rb") as file:
-            return f"{MARK}={key}".encode() in file.read().split(b"\0")
-    except OSError:
-        return False
+def _mark_of(pid: int) -> str | None:
+    """Return the key of the program to which a process belongs, on Linux."""
+    start = f"{MARK}=".encode()
+    with suppress(OSError), open(f"/proc/{pid}/environ", "rb") as file:
+        for variable in file.read().split(b"\0"):
+            if variable.startswith(start):
+                return variable[len(start) :].decode()
+    return None
 
 
 programs: dict[str, Program] = {}
@@ -153,9 +155,11 @@ def answer(request: dict[str, Any], files: list[int]) -> dict[str, Any]:
         except OSError as error:
             return {"error": error.strerror or str(error), "file": error.filename}
         pid = programs[key].process.pid
-        return {"pid": pid, "started": started_at(pid)}
-    if do == "leftover":
-        return {"ended": end_leftover(request["pid"], request["started"])}
+        me = os.getpid()
+        return {"pid": pid, "started": started_at(pid), "guardian": [me, started_at(me)]}
+    if do == "leftovers":
+        end_leftovers(request["programs"])
+        return {}
     program = programs.get(key)
     if program is None:
         return {"code": None, "gone": not any(one.key == key for one in ending)}
@@ -175,23 +179,34 @@ def retire(key: str) -> None:
         ending.append(program)
 
 
-def end_leftover(pid: int, started: str) -> bool:
-    """End a program of an earlier race process, if it still runs."""
-    if started_at(pid) != started:
-        return False
-    members = {pid, *descendants({pid})}
+def end_leftovers(listed: list[tuple[int, str, str]]) -> None:
+    """End programs of another guardian, which was killed, if they still run."""
+    keys = [key for _, _, key in listed]
+    roots = {pid for pid, since, _ in listed if started_at(pid) == since} | marked(keys)
+    members = roots | descendants(roots)
     for which in (signal.SIGTERM, signal.SIGCONT):
-        _to_group(pid, which)
-        for member in members:
-            with suppress(ProcessLookupError, PermissionError):
-                os.kill(member, which)
+        for root in roots:
+            _to_group(root, which)
+        signal_all(members, which)
     end = time.monotonic() + GRACE
-    while any(started_at(one) is not None for one in members) and time.monotonic() < end:
+    while any(started_at(pid) is not None for pid in members) and time.monotonic() < end:
         time.sleep(0.01)
-    for member in members:
+    signal_all(members | marked(keys), signal.SIGKILL)
+
+
+def signal_all(pids: set[int], which: signal.Signals) -> None:
+    """Signal processes, those that have ended excepted."""
+    for pid in pids:
         with suppress(ProcessLookupError, PermissionError):
-            os.kill(member, signal.SIGKILL)
-    return True
+            os.kill(pid, which)
+
+
+def marked(keys: list[str]) -> set[int]:
+    """Return all processes with the mark of a program in their environment, on Linux."""
+    if not LINUX:
+        return set()
+    found = {int(name) for name in os.listdir("/proc") if name.isdigit()}
+    return {pid for pid in found if _mark_of(pid) in keys}
 
 
 def follow_race(race: int) -> None:

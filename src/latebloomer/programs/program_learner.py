@@ -15,7 +15,7 @@ from latebloomer._util.text import near
 from latebloomer.errors import LearnerError
 from latebloomer.programs.missing_score import MissingScore, no_score_in
 from latebloomer.programs.output_log import OutputLog
-from latebloomer.programs.running_program import Printed, Program, Recipe, end_leftover
+from latebloomer.programs.running_program import Printed, Program, Recipe, end_leftovers
 from latebloomer.programs.score_reader import NotANumber, Score
 
 LABEL = "program.json"
@@ -79,7 +79,7 @@ class CommandLearner(ABC):
         warnings.warn(text, RuntimeWarning, stacklevel=2)
 
     def _start(self, steps: int) -> Program:
-        end_leftover(self._output)
+        end_leftovers(self._output)
         if self._recipe.saves:
             if not self.steps:  # what another process has left there is of later steps
                 shutil.rmtree(self.folder, ignore_errors=True)

@@ -1,6 +1,5 @@
 """One program that runs under the guardian: its output as scores, its pauses, its end."""
 
-import itertools
 import json
 import os
 import select
@@ -13,12 +12,13 @@ from math import inf
 from pathlib import Path
 from time import monotonic, sleep
 from typing import NamedTuple
+from uuid import uuid4
 
 from latebloomer.errors import LearnerError
-from latebloomer.programs.guardian import guardian
+from latebloomer.programs.guardian import ProcessMark, guardian
 from latebloomer.programs.missing_score import MissingScore
 from latebloomer.programs.output_log import OutputLog
-from latebloomer.programs.process_tree import OpenFile, descendants, started_at, written_files
+from latebloomer.programs.process_tree import OpenFile, descendants, written_files
 from latebloomer.programs.score_file import ScoreFile
 from latebloomer.programs.score_reader import Lines, Pattern, Score
 
@@ -29,8 +29,6 @@ CLOSED = 1.0  # seconds that a program may run after it has closed its output
 SUSPENDED = 1.0  # seconds of one look; more than that, and the race itself was stopped meanwhile
 END = 4.0  # seconds to wait for the end of a program
 LOOKED_AT = 3  # pauses after which open files are looked at, to know logs from checkpoints
-
-_numbers = itertools.count()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,7 +67,7 @@ class Program:
         queue: deque[Printed],
         missing: MissingScore,
     ) -> None:
-        self.key = f"{os.getpid()}-{next(_numbers)}"
+        self.key = uuid4().hex
         self._log, self._pattern, self._file = log, recipe.pattern, recipe.file
         self._folder = recipe.folder if recipe.saves else None
         self._lines, self._queue, self._missing = Lines(), queue, missing
@@ -84,15 +82,16 @@ class Program:
         log.begin()
         whole = {**os.environ, "PYTHONUNBUFFERED": "1", **recipe.env}
         started = guardian().start(self.key, recipe.words(steps), whole, recipe.cwd)
-        self._output, self.pid = started.output, started.pid
-        self._note_process(started.pid, started.since)
-        self.close = weakref.finalize(self, _end, self.key, self._output, os.getpid())
+        self._output, self.pid = started.output, started.process.pid
+        self._note_process(started.process)
+        place = _process_file(self._log)
+        self.close = weakref.finalize(self, _end, self.key, self._output, os.getpid(), place)
 
-    def _note_process(self, pid: int, since: str | None) -> None:
+    def _note_process(self, process: ProcessMark) -> None:
         place = _process_file(self._log)
         if place is not None:
             try:
-                place.write_text(json.dumps([pid, since]))
+                place.write_text(json.dumps(process))
             except OSError:  # a full disk: the guardian still ends the program
                 return
 
@@ -224,19 +223,21 @@ class Program:
         limit = monotonic() + END
         while not guardian().is_gone(self.key) and monotonic() < limit:
             sleep(POLL)
-        if (place := _process_file(self._log)) is not None:
-            with suppress(OSError):
-                place.unlink()
 
     def give_up(self) -> None:
         """End the program from another thread than the one that reads its output."""
         guardian().end(self.key)
 
 
-def _end(key: str, output: int, pid: int) -> None:
-    if os.getpid() == pid:  # a forked process has neither
-        guardian().end(key)
-        os.close(output)
+def _end(key: str, output: int, pid: int, place: Path | None) -> None:
+    if os.getpid() != pid:  # a forked process has neither the guardian nor the output
+        return
+    guardian().end(key)
+    os.close(output)
+    mark = None if place is None else _mark_in(place)
+    if place is not None and mark is not None and mark.key == key:
+        with suppress(OSError):
+            place.unlink()
 
 
 def _process_file(log: OutputLog) -> Path | None:
@@ -244,14 +245,29 @@ def _process_file(log: OutputLog) -> Path | None:
     return None if log.path is None else log.path.with_suffix(".pid")
 
 
-def end_leftover(log: OutputLog) -> None:
-    """End a program that this learner, or an earlier process of the race, has started before."""
+_swept: set[Path] = set()  # folders of logs whose leftovers this process has ended
+
+
+def end_leftovers(log: OutputLog) -> None:
+    """End programs of a race that an earlier process of the race has left.
+
+    Its guardian ends them. Only if that was killed as well, they are left: of each there is a file
+    next to its log. All of them are ended with the first program that this process starts, also
+    those of learners that will not be trained again. A program of the same log is ended at once.
+    """
     place = _process_file(log)
-    if place is None or not place.exists():
+    if place is None or not place.parent.is_dir():
         return
+    first = place.parent not in _swept
+    _swept.add(place.parent)
+    marks = {file: _mark_in(file) for file in (place.parent.glob("*.pid") if first else [place])}
+    guardian().end_leftovers(
+        [mark for file, mark in marks.items() if mark and (file == place or mark.is_left)]
+    )
+
+
+def _mark_in(file: Path) -> ProcessMark | None:
     try:
-        pid, since = json.loads(place.read_text())
-    except (OSError, ValueError):
-        return
-    if started_at(pid) == since:
-        guardian().end_leftover(pid, since)
+        return ProcessMark(*json.loads(file.read_text()))
+    except (OSError, ValueError, TypeError):  # there is none, or the disk was full
+        return None
