@@ -141,6 +141,16 @@ def test_row_scores_of_another_score_and_those_that_fail_are_left_out():
     assert said in str(verdict)
 
 
+def test_without_another_learner_that_could_be_kept_there_is_no_lead():
+    def fails():
+        yield 0.4
+        raise ValueError("too wide")
+
+    verdict = quiet({"good": learner(2.0), "fails": fails})
+    said = "Not known for new rows: no other learner that could be kept has a score."
+    assert said in str(verdict)
+
+
 def test_learners_that_were_scored_on_different_rows_have_no_lead():
     def of(rows, level):
         def train():
@@ -192,6 +202,8 @@ def test_sentences_name_ties_what_is_better_and_what_is_cheaper():
     )
     assert second == "The lead over weak is 0.021 ± 0.009: good is better (95 %)."
     dropped = {"close": {"state": "dropped", "pulls": 4, "full_pulls": 10}}
+    whole = {"close": dropped["close"] | {"pulls": 10}}  # dropped when it was fully trained
+    assert "over close is 0.30 " in stated([lead("close", 0.3, 0.1)], **whole)[0]
     (text, unknown) = stated([lead("close", -0.3, 0.1)], **dropped)
     assert "over close, as it was when dropped (40 %), is -0.3" in text
     assert text.endswith("close is better (95 %).") and unknown.startswith(

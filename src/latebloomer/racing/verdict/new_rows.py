@@ -1,14 +1,14 @@
-"""What the validation rows tell about new rows: the winner's lead over each rival.
+"""The winner's lead over each rival on new rows, estimated from the validation rows.
 
-A certificate is about scores on the validation rows; a lead is about models as they are trained
-now, on rows that nobody has seen. The two are never mixed.
+A certificate is about scores on the validation rows. A lead is about models as they are trained
+now, on new rows. The two are never mixed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from math import ceil, floor, isclose, log10
+from math import ceil, floor, inf, isclose, log10
 from typing import TYPE_CHECKING
 
 from latebloomer._util.text import quoted, short_name
@@ -20,21 +20,23 @@ from latebloomer.theory.leads import SignSums, leads
 if TYPE_CHECKING:
     from latebloomer.racing.verdict.verdict import Verdict
 
-SAME = 0.01  # relative difference of a score and the mean of its parts: losses clip differently
-ONE_SIDED = 1.96  # standard errors above which a lead must be over every rival at once
-CHEAP = 0.6  # of the winner's training time: a rival that takes less is worth mentioning
+# Maximum relative difference of a score and the mean of its parts, because losses clip
+# differently.
+SAME = 0.01
+ONE_SIDED = 1.96  # minimum standard errors of the leads over all rivals together
+CHEAP = 0.6  # mention a rival that takes less than this share of the winner's training time
 SHARES = {2: "half", 3: "a third", 4: "a quarter", 5: "a fifth", 10: "a tenth"}
 
 
 @dataclass(frozen=True)
 class NewRowsLead:
-    """The lead of the best learner over a rival on new rows, both as trained now."""
+    """The lead of the best learner over a rival on new rows, both as they are trained now."""
 
     rival: str
     lead: float  # in scores; positive if the best learner is ahead
-    margin: float  # the ± of the lead with 95 % probability; it accounts for the selection
+    margin: float  # the ± of the lead with 95 % probability, which accounts for the selection
     error: float  # standard error of the lead
-    rows: int  # validation rows that both were scored on
+    rows: int  # number of validation rows on which both were scored
 
     @property
     def is_better(self) -> bool:
@@ -43,14 +45,14 @@ class NewRowsLead:
 
     @property
     def is_tie(self) -> bool:
-        """True if neither is better with 95 % probability."""
+        """True if neither learner is better with 95 % probability."""
         return abs(self.lead) <= self.margin
 
 
 def leads_on_new_rows(
     race: RaceState, views: Sequence[LearnerView], best: int
 ) -> list[NewRowsLead]:
-    """Return the lead over each rival that was scored on the same rows, the smallest first."""
+    """Return the lead over each rival scored on the same rows, the smallest lead first."""
     arms = [view.arm for view in views]
     kept = [_sums_of(race, arm) for arm in arms]
     by_place = leads(arms.index(best), kept)
@@ -71,13 +73,17 @@ def why_unknown(race: RaceState, best: int) -> str:
         return "the learner gives no row scores"
     if _sums_of(race, best) is None:
         return "the learner's row scores are not parts of its last score"
+    session = race.session
+    others = [arm for arm, pulls in enumerate(session.pulls) if pulls and arm != best]
+    if all(session.departure(arm) == FAILED for arm in others):
+        return "no other learner that could be kept has a score"
     if any(_sums_of(race, arm) for arm in race.row_sums if arm != best):
         return "no other learner was scored on the same rows"
     return "no other learner gives row scores that are parts of its score"
 
 
 def _sums_of(race: RaceState, arm: int) -> SignSums | None:
-    """Return what is kept of a learner's row scores as it is now, as rewards; or None."""
+    """Return the stored sums of a learner's row scores now, as rewards; None without any."""
     event, scores = race.row_sums.get(arm), race.session.scores(arm)
     if event is None or event.n != len(scores) or race.session.departure(arm) == FAILED:
         return None
@@ -87,7 +93,7 @@ def _sums_of(race: RaceState, arm: int) -> SignSums | None:
         if isclose(sign * sums.score, reward, rel_tol=SAME, abs_tol=1e-9):
             turned = tuple(sign * value for value in sums.sums)
             return replace(sums, score=sign * sums.score, sums=turned)
-    return None  # the parts are of another score
+    return None  # the parts belong to another score
 
 
 def _as_sums(event: RowsScored) -> SignSums:
@@ -95,7 +101,7 @@ def _as_sums(event: RowsScored) -> SignSums:
 
 
 def new_rows_lines(verdict: Verdict, every: bool = False) -> list[str]:
-    """Return what is known for new rows: of the closest rival and in total, or of every rival."""
+    """Return lines about new rows: for the closest rival and in total, or for every rival."""
     if not verdict.leads:
         return [f"Not known for new rows: {verdict.leads_missing}."] if verdict.over else []
     shown = verdict.leads if every else verdict.leads[:1]
@@ -117,7 +123,8 @@ def _sentence(verdict: Verdict, lead: NewRowsLead) -> str:
     best, rival = verdict[verdict.name], verdict[lead.rival]
     digits = decimals(lead.margin)
     numbers = f"{lead.lead:.{digits}f} ± {lead.margin:.{digits}f}"
-    when = f", as it was when dropped ({rival.trained})," if rival.left else ""
+    partly = rival.left and not rival.pulls >= (rival.full_pulls or inf)
+    when = f", as it was when dropped ({rival.trained})," if partly else ""
     text = f"the lead over {quoted(short_name(lead.rival))}{when} is {numbers}: "
     if not lead.is_tie:
         better = quoted(short_name(best.name if lead.is_better else lead.rival))
@@ -126,7 +133,7 @@ def _sentence(verdict: Verdict, lead: NewRowsLead) -> str:
 
 
 def _cheaper(best: LearnerView, rival: LearnerView) -> str:
-    """Return how much faster a rival trains, if that is worth mentioning."""
+    """Return a sentence about how much faster a rival trains, if it is much faster."""
     mine, its = (_training_seconds(view) for view in (best, rival))
     if not 0 < its < CHEAP * mine:
         return ""
@@ -154,7 +161,7 @@ def _best_of_all(verdict: Verdict) -> str:
 
 
 def _of_others(leads: Sequence[NewRowsLead]) -> list[str]:
-    """Return how many other rivals are worse or ties, as a sentence; nothing without others."""
+    """Return a sentence about how many other rivals are worse or tie; empty without others."""
     ties, worse = sum(lead.is_tie for lead in leads), sum(lead.is_better for lead in leads)
     tie = "tie" if ties == 1 else "ties"
     counts = {"worse (95 %)": worse, tie: ties, "better (95 %)": len(leads) - ties - worse}
@@ -163,7 +170,7 @@ def _of_others(leads: Sequence[NewRowsLead]) -> list[str]:
 
 
 def _unknown(verdict: Verdict) -> list[str]:
-    """Return the learners without a lead that could have won."""
+    """Return the learners that could have won and have no lead."""
     known = {verdict.name, *(lead.rival for lead in verdict.leads)}
     return [
         view.name
@@ -173,7 +180,7 @@ def _unknown(verdict: Verdict) -> list[str]:
 
 
 def decimals(margin: float) -> int:
-    """Return the digits after the point that show a margin with one digit, or two if it is 1.
+    """Return the decimals that show a margin with one digit, or two if the first one is 1.
 
     >>> decimals(0.0061), decimals(0.013), decimals(2.4), decimals(0.0)
     (3, 3, 0, 3)
