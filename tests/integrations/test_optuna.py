@@ -123,7 +123,9 @@ def test_the_first_trial_has_the_default_settings_once(tmp_path):
 def test_a_pull_of_some_seconds_is_the_trials_that_fit(monkeypatch, tmp_path):
     """Trials take 1, 5, 1, 1, ... s; n pulls of 2 s are those that begin before 2 n s are over."""
     clock = SimpleNamespace(now=0.0)
-    monkeypatch.setattr("latebloomer.integrations.optuna.process_time", lambda: clock.now)
+    monkeypatch.setattr(
+        "latebloomer.integrations.optuna.tuner_learner.process_time", lambda: clock.now
+    )
 
     def timed(trial):
         clock.now += 5.0 if trial.number == 1 else 1.0
