@@ -12,6 +12,7 @@ import sqlite3
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from time import time
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from latebloomer._util.text import near
 from latebloomer.errors import JournalError
 from latebloomer.racing.journal import recovery
 from latebloomer.racing.journal.event_log import EventLog
+from latebloomer.racing.journal.schema import Entry
 from latebloomer.racing.race_clock import RaceClock
 from latebloomer.racing.race_state import RaceState
 from latebloomer.session.events import Event, ProcessStarted, WarningNoted
@@ -45,7 +47,6 @@ class RecordedRace:
         self.state, self.journal = state, journal
         self.clock = RaceClock(state, now=now)
         self._process = os.getpid()
-        self._moved = False  # whether the journal was lost before
 
     def record(self, *happened: Event) -> list[Event]:
         """Write events to the journal, then apply them to the race.
@@ -71,18 +72,22 @@ class RecordedRace:
         note = self.journal.take_note()
         if note:
             return WarningNoted(None, note)
-        if self._moved or self.journal.is_in_place():
+        if self.journal.is_in_place():
             return None
-        self._moved, lost = True, self.journal
-        known: list[Event] = [self.state.created, *self.state.session.events]
-        # If this fails, the lost file is still open and has all events.
-        with suppress(JournalError):
-            known = list(self.events())
-        self.journal = rescued = recovery.rescue(lost, known)
+        lost = self.journal
+        self.journal = rescued = recovery.rescue(lost, self._known_entries())
         lost.close()
         old, new = near(lost.path or rescued.path), near(rescued.path)
         text = f"the journal {old} was deleted or replaced during the race: all of it is in {new}"
         return WarningNoted(None, text)
+
+    def _known_entries(self) -> list[Entry]:
+        """Return all entries of a lost journal, whose file is still open."""
+        with suppress(JournalError):
+            return list(self.journal.read())
+        now, elapsed = time(), self.state.elapsed  # when each event happened is lost
+        known = enumerate((self.state.created, *self.state.session.events), 1)
+        return [Entry(number, now, elapsed, event) for number, event in known]
 
     def close(self) -> None:
         """Close the journal; the state can still be read."""

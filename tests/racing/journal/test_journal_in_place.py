@@ -136,6 +136,24 @@ def test_a_shm_that_is_removed_by_hand_takes_nothing_away(place, pulls):
     killed(place, remove, pulls=pulls)
 
 
+@pytest.mark.parametrize("size", [0, 5000])
+def test_a_wal_that_another_program_cuts_is_written_again(path, size):
+    killed(path, lambda: os.truncate(f"{path}-wal", size), pulls=21)
+
+
+@pytest.mark.parametrize("at", [20, 100])
+def test_a_race_whose_wal_was_cut_ends_as_if_undisturbed(path, at):
+    def cut(event, view):
+        if isinstance(event, ScoreReported) and view.spent == at:
+            os.truncate(f"{path}-wal", 0)
+
+    verdict = run(path, 100, callbacks=[cut])
+    said = "race.db-wal was cut during the race: the journal was written again"
+    assert verdict.warnings == ((said,) if at == 20 else ())
+    assert read_verdict(path).summary() == verdict.summary()
+    assert resume(path, LEARNERS, progress=False).spent == 100
+
+
 def removing(path, at=20):
     def remove(event, view):
         if isinstance(event, ScoreReported) and view.spent == at:
@@ -171,7 +189,7 @@ def test_if_it_cannot_be_written_again_the_race_stops_and_nothing_is_lost(path, 
         disk.setattr(event_log.os, "replace", full)
         with pytest.raises(JournalError, match=r"No space left on device.* everything .* is safe"):
             run(path, 100, callbacks=[removing(path)])
-    assert read_verdict(path).spent == 21
+    assert read_verdict(path).spent == 20
     assert resume(path, LEARNERS, progress=False).spent == 100
 
 

@@ -28,7 +28,7 @@ from latebloomer.racing.race_state import RaceState
 from latebloomer.racing.runners import learner_host, local
 from latebloomer.session.events import Created, Saved, ScoreReported
 from tests.helpers.journal_fuzz import fuzz_journals
-from tests.helpers.journals import change, entries_in, limit_pages
+from tests.helpers.journals import change, entries_in, limit_pages, rows
 from tests.helpers.learners import LEARNERS, Saves, acts, saves
 from tests.helpers.races import run
 
@@ -290,6 +290,27 @@ def test_it_is_noticed_and_all_that_is_known_is_in_a_new_file(tmp_path, how, pat
     assert any(said in warning for warning in verdict.warnings)
     assert read_verdict(rescued).summary() == whole.summary()
     assert resume(rescued, LEARNERS, progress=False).summary() == whole.summary()
+
+
+@pytest.mark.parametrize("folder", [False, True], ids=["file", "folder"])
+def test_it_may_be_deleted_again_and_with_its_folder(tmp_path, folder):
+    """Each time all of it is written again, with the times at which it happened."""
+    whole, place = run(tmp_path / "whole.db", 80), tmp_path / "races"
+    place.mkdir()
+
+    def delete(event, view):
+        if isinstance(event, ScoreReported) and view.spent in (4, 80):
+            shutil.rmtree(place)
+            if not folder:
+                place.mkdir()
+
+    verdict = run(place / "race.db", 80, callbacks=[delete])
+    rescued = place / "race.rescued.db"
+    assert verdict.journal == str(rescued) and verdict.summary() == whole.summary()
+    assert sum("was deleted or replaced" in warning for warning in verdict.warnings) == 2
+    assert read_verdict(rescued).summary() == whole.summary()
+    times = [time for (time,) in rows(rescued, "SELECT elapsed FROM events ORDER BY id")]
+    assert times == sorted(times) and len(set(times)) > 80
 
 
 def test_checkpoints_move_along(path):

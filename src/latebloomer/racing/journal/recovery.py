@@ -5,9 +5,9 @@ import sqlite3
 from collections.abc import Iterable
 from contextlib import closing
 from pathlib import Path
-from time import time
 from typing import NamedTuple
 
+from latebloomer._util.atomic_files import make_folder
 from latebloomer._util.text import near
 from latebloomer.errors import JournalError
 from latebloomer.racing.journal import connections, event_log
@@ -23,7 +23,6 @@ from latebloomer.racing.journal.files import (
 from latebloomer.racing.journal.journal_file import Place, resolved
 from latebloomer.racing.journal.new_names import numbered
 from latebloomer.racing.journal.schema import Entry
-from latebloomer.session.events import Event
 
 
 class Repaired(NamedTuple):
@@ -66,13 +65,16 @@ def _copy(entries: list[Entry], file: Path) -> None:
             raise JournalError(problem) from error
 
 
-def rescue(lost: EventLog, events: Iterable[Event]) -> SqliteLog:
-    """Create a new journal with all events, next to one that was deleted or replaced."""
+def rescue(lost: EventLog, entries: Iterable[Entry]) -> SqliteLog:
+    """Create a new journal with all entries, next to one that was deleted or replaced.
+
+    The folder is made again if it was removed, too.
+    """
     if lost.path is None:
         raise JournalError("A journal in memory cannot be lost.")
-    now, old = time(), lost.path
-    entries = [Entry(number, now, 0.0, event) for number, event in enumerate(events, 1)]
-    names = numbered(old.with_name(f"{old.stem}.rescued{old.suffix}"))
+    old = make_folder(lost.path.parent) / lost.path.name
+    stem = old.stem.removesuffix(".rescued")  # of a journal that is lost for the second time
+    names = numbered(old.with_name(f"{stem}.rescued{old.suffix}"))
     path = next(name for name in names if not os.path.lexists(name))
     with locked(path) as lock:
         return write_new(path, entries, lost.durability, lock)
