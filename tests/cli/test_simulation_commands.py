@@ -54,6 +54,7 @@ OWN_POLICY = """
 from dataclasses import dataclass
 from typing import ClassVar
 
+from latebloomer import Problem
 from latebloomer.core.history import recent_mean
 from latebloomer.core.kernel import kernel
 from latebloomer.core.ledger import Ledger
@@ -75,6 +76,7 @@ class LastFew(Policy):
 
 READY = LastFew(3)
 NUMBER = 7
+TWO_ARMS = Problem([lambda n: 0.9 * n / (n + 9), lambda n: 0.3], noise=0.01, label="two arms")
 """
 
 
@@ -95,6 +97,22 @@ def test_a_policy_of_a_file_is_simulated_next_to_named_ones(own_file):
     labels = [row["policy"] for row in json.loads(found.stdout)["rows"]]
     assert len(labels) == 3 and "r-sr" in labels
     assert any(label.startswith("last-few") and "rewards=4" in label for label in labels)
+
+
+def test_a_problem_of_a_file_is_simulated_and_has_guarantees(own_file):
+    where = ("--problem", f"{own_file}:TWO_ARMS", "--budget", "40", "--json")
+    simulated = run("simulate", *where, "--policy", "rr", "--runs", "2", "--target", "python")
+    assert json.loads(simulated.stdout)["rows"][0]["problem"] == "two arms"
+    (found,) = json.loads(run("guarantees", *where).stdout)["guarantees"]
+    assert (found["label"], found["arms"], found["noise"]) == ("two arms", 2, 0.01)
+    wrong = run("guarantees", "--problem", f"{own_file}:NUMBER", "--budget", "40")
+    assert wrong.exit_code == 2
+    assert "NUMBER is int, but it must be a Problem: NUMBER = Problem([" in wrong.stderr
+
+
+def test_a_file_without_a_class_is_not_taken_for_a_policys_name(own_file):
+    found = run(*SIMULATE, "--policy", own_file)
+    assert found.exit_code == 2 and f"Add its class: {own_file}:CLASS" in found.stderr
 
 
 @pytest.mark.parametrize(

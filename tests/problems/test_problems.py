@@ -181,6 +181,10 @@ REFUSED = [
     (CurveError, lambda: Problem([Stationary(0.5), lambda n: [1.0, 2.0]]).means(5),
      "'arm 1' must return one finite mean for each pull"),
     (CurveError, lambda: Problem([Stationary(0.5), lambda n: n / 0.0 * 0]).means(5), "one finite"),
+    (CurveError, lambda: Problem([Stationary(0.5), lambda n: 0.5 if n > 3 else 0.1]).means(5),
+     "'arm 1' raised ValueError: The truth value .* put a function of one number into"),
+    (CurveError, lambda: Problem([]), "0 arms, but a problem needs at least 2"),
+    (SettingError, lambda: paper_a().draw(0, 1, run=-1), "run=-1, but run must be from 0 to"),
     (CurveError, lambda: problem("gone.csv"), r"gone.csv: there is no such file"),
     (UnknownName, lambda: problems.load("a.cvs"), r"no layout of curves is called '.cvs'; did"),
 ]  # fmt: skip

@@ -143,6 +143,8 @@ def test_a_class_without_a_kernel_says_so_when_it_is_defined():
         type("Silent", (Noise,), {})
     with pytest.raises(ContractError, match=r"Plain\.reward is a plain method. Put @kernel"):
         type("Plain", (Noise,), {"reward": lambda self, mean, seed, run, arm, pull: mean})
+    with pytest.raises(ContractError, match=r"Few\.reward takes 3 parameters, but .* with six"):
+        type("Few", (Noise,), {"reward": kernel(lambda self, mean, seed: mean)})
 
 
 SCRIPT = """

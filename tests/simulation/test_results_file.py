@@ -149,6 +149,8 @@ def test_by_sums_policies_stay_together(out):
 
 
 def test_a_foreign_file_and_a_place_that_is_none_are_refused_before_any_work(out, played):
+    with pytest.raises(ResultsError, match=r"There is no file .*results.json.* `Results.save` or"):
+        Results.load(out)
     out.write_text("my thesis")
     with pytest.raises(ResultsError, match="is not a results file"):
         play(out)

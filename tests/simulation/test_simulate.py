@@ -279,6 +279,7 @@ BAD = [
     ({"policies": []}, SettingError, "at least one"),
     ({"budgets": [100, 4]}, BudgetError, "budget=4 is too small for 5 learners"),
     ({"budgets": 2.5}, SettingError, "whole number"),
+    ({"budgets": "200"}, SettingError, "budgets='200', but budgets must be a whole number"),
     ({"runs": 0}, SettingError, "runs=0, but runs must be at least 1"),
     ({"first_run": -1}, SettingError, "first_run=-1"),
     ({"seed": -1}, SettingError, "seed=-1"),

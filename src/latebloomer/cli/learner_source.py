@@ -19,6 +19,7 @@ from latebloomer.errors import LearnerError, SettingError
 
 if TYPE_CHECKING:
     from latebloomer.policies.base import Policy
+    from latebloomer.problems import Problem
 
 Thing = TypeVar("Thing")
 
@@ -95,6 +96,24 @@ def learners_at(where: str, need_models: bool = False) -> Mapping[str, Any]:
     if not need_models:
         return learners
     return {name: _with_models(learner) for name, learner in learners.items()}
+
+
+def problem_at(text: str) -> "Problem":
+    """Return a problem by its name, or the one at `path/to/file.py:name`.
+
+    In a file it is a `Problem`, or a function that returns one.
+    """
+    from latebloomer.problems import Problem, problem
+
+    source, _, name = text.rpartition(":")
+    if not (source.endswith(".py") and name):
+        return problem(text)
+    named = _named(text, source, name)
+    found: Any = _run(text, named) if callable(named) else named
+    if not isinstance(found, Problem):
+        what = f"{text} is {type(found).__name__}, but it must be a Problem"
+        raise LearnerError(f"{what}: {name} = Problem([...], noise=...), from latebloomer.")
+    return found
 
 
 def policy_at(where: str, settings: str | None = None) -> "Policy":

@@ -61,6 +61,8 @@ def policies(files: bool = False) -> Check:
     def check(value: str | None) -> str | None:
         try:
             for name in [] if value is None else split_policies(value):
+                if files and name.endswith(".py"):
+                    raise SettingError(f"{name!r} is a file. Add its class: {name}:CLASS.")
                 if not (files and OWN_POLICY.fullmatch(name)):
                     default_or_named(name)
         except LatebloomerError as error:

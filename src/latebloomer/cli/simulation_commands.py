@@ -108,7 +108,7 @@ def simulate(
 
     Print errors, regrets and pulls with 95 % intervals.
     """
-    from latebloomer.problems import problem as problem_at
+    from latebloomer.cli.learner_source import problem_at
     from latebloomer.simulation.simulate import simulate as run
 
     check_outputs({"--out": out, "--csv": csv, "--plot": plot})
@@ -223,7 +223,7 @@ def guarantees(
 
     For a bound that does not apply, the reason is shown, with the numbers of the failed condition.
     """
-    from latebloomer.problems import problem as problem_at
+    from latebloomer.cli.learner_source import problem_at
     from latebloomer.theory import guarantees as guarantees_of
 
     with naming("--problem"):

@@ -7,6 +7,7 @@ all of them. Other noise has its own kernel.
 """
 
 import dataclasses
+import inspect
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -191,6 +192,12 @@ class Noise(ABC):
             raise ContractError(
                 f"{cls.__name__}.reward is a plain method. Put @kernel (from "
                 "latebloomer.core.kernel) above it, so that it can be compiled."
+            )
+        given = len(inspect.signature(cls.reward).parameters)
+        if given != len(inspect.signature(Noise.reward).parameters):
+            raise ContractError(
+                f"{cls.__name__}.reward takes {given} parameters, but it is called with six: "
+                "`reward(self, mean, seed, run, arm, pull)`. Write the method that way."
             )
 
     @abstractmethod

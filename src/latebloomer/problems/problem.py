@@ -9,6 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from latebloomer._util.memory import need_memory
+from latebloomer._util.text import reason_of
+from latebloomer.core.ledger import RUNS
 from latebloomer.core.policy_moves import key
 from latebloomer.errors import ArmError, CurveError, extra, need_whole, require
 from latebloomer.problems.curves import Floats
@@ -179,6 +181,8 @@ class Problem:
         self.need_pulls("pull", pull)
         if not 0 <= arm < self.arms:
             raise ArmError(f"no arm {arm}: there are {self.arms}, from 0 to {self.arms - 1}")
+        known = 0 <= need_whole("run", run) < RUNS
+        require(known, "run", run, f"from 0 to {RUNS - 1}", "runs are numbered below 2^48")
         mean = float(self._means_of(range(self.arms), int(pull), int(pull))[arm, 0])
         draw, numbers = type(self.noise).reward, self.noise.numbers(self.arms)
         return float(draw(numbers, mean, key(seed), run, arm, int(pull) - 1))
@@ -242,7 +246,14 @@ def need_room_for(arms: int) -> None:
 
 
 def _evaluate(name: str, curve: AnyCurve, pulls: npt.NDArray[np.int64]) -> Floats:
-    means = np.asarray(curve(pulls), dtype=np.float64)
+    try:
+        means = np.asarray(curve(pulls), dtype=np.float64)
+    except Exception as error:
+        reason = reason_of(error)
+        raise CurveError(
+            f"the curve of {name!r} raised {reason}. It is called with an array of pull numbers, "
+            "as in lambda n: 0.9 * n / (n + 60); put a function of one number into numpy.vectorize"
+        ).quoting(reason) from error
     if means.ndim == 0:  # lambda n: 0.6
         means = np.full(pulls.shape, float(means))
     if means.shape != pulls.shape or not np.all(np.isfinite(means)):
@@ -255,7 +266,8 @@ def _count(curves: Any) -> int:
     if not hasattr(curves, "__len__"):
         raise CurveError(f"curves={curves!r}, but they must be a table, or one function per arm")
     if len(curves) < 2:
-        raise CurveError(f"{len(curves)} arm, but a problem needs at least 2 to choose from")
+        arms = f"{len(curves)} arm{'s' * (len(curves) != 1)}"
+        raise CurveError(f"{arms}, but a problem needs at least 2 to choose from")
     return len(curves)
 
 

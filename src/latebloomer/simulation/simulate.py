@@ -175,7 +175,8 @@ def _budgets(budgets: int | Sequence[int] | None) -> list[int]:
             "budgets is missing. Give the total number of pulls of a run, for example 800, or "
             "several: [200, 800]."
         )
-    several = list(budgets) if isinstance(budgets, Sequence | np.ndarray) else [budgets]
-    checked = [need_whole("budgets", budget) for budget in several]
+    if isinstance(budgets, str) or not isinstance(budgets, Sequence | np.ndarray):
+        budgets = [budgets]
+    checked = [need_whole("budgets", budget) for budget in budgets]
     require(len(checked) > 0, "budgets", checked, "at least one", "a run spends a budget")
     return sorted(set(checked))

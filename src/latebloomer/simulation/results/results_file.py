@@ -46,7 +46,11 @@ def document_of(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 def fields_in_file(path: File) -> dict[str, Any]:
     """Return the fields of `Results` from a file that `Results.save` wrote."""
-    data = Path(path).read_bytes()
+    try:
+        data = Path(path).read_bytes()
+    except FileNotFoundError:
+        advice = "Give the file that `Results.save` or `simulate(..., out=...)` wrote."
+        raise ResultsError(f"There is no file {path}. {advice}") from None
     try:
         document = json.loads(gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data)
         if document["format"] != FORMAT:
