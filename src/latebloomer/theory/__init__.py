@@ -12,16 +12,7 @@ from latebloomer.theory import lower_bounds
 from latebloomer.theory import rising_sr_bounds as rising_sr
 from latebloomer.theory import rising_ucbe_bounds as rising_ucbe
 from latebloomer.theory import round_robin_window_bounds as round_robin_window
-from latebloomer.theory.certificate import (
-    Certificate,
-    certificate,
-    optimistic_bias,
-    optimistic_weight,
-    optimistic_width,
-    pessimistic_bias,
-    pessimistic_weight,
-    pessimistic_width,
-)
+from latebloomer.theory.certificate import Certificate, certificate
 from latebloomer.theory.complexity import (
     Violation,
     best_arm,
@@ -43,6 +34,14 @@ from latebloomer.theory.rising_ucbe_bounds import (
     exploration_limit_polynomial,
     theory_exploration,
     y_bound,
+)
+from latebloomer.theory.window_estimates import (
+    optimistic_bias,
+    optimistic_weight,
+    optimistic_width,
+    pessimistic_bias,
+    pessimistic_weight,
+    pessimistic_width,
 )
 
 __all__ = ["lower_bounds", "rising_sr", "rising_ucbe", "round_robin_window"]

@@ -15,8 +15,8 @@ from numpy.typing import ArrayLike
 
 from latebloomer.errors import need_in, require
 from latebloomer.theory import complexity as cx
-from latebloomer.theory.certificate import window_lengths
 from latebloomer.theory.complexity import Floats, Ints
+from latebloomer.theory.window_estimates import window_lengths
 
 
 def error_bound(
