@@ -44,9 +44,10 @@ POLICIES = {
     "hybrid": "related.power_thresholds.Hybrid",
 }
 MAIN = tuple(name for name, home in POLICIES.items() if not home.startswith("related."))
-NOT_CAPITALS = {  # labels as the papers print them
+NOT_CAPITALS = {  # labels that are not capitals, as the papers print them
     "prob-1": "Prob-1", "rest-sure": "Rest-Sure", "i-epoch": "i-Epoch", "max-ucb": "MaxUCB",
-    "rising-bandits": "Rising Bandits", "hybrid": "Hybrid",
+    "rising-bandits": "Rising Bandits", "hybrid": "Hybrid", "foresight": "Foresight",
+    "adaptive-rejects": "Adaptive Rejects", "hyperband": "Hyperband",
 }  # fmt: skip
 
 
@@ -293,8 +294,8 @@ def rank(label: str) -> tuple[int, str]:
 def title(label: str) -> str:
     """Return a label as figures show it.
 
-    >>> title("r-ucbe:exploration=100"), title("rest-sure")
-    ('R-UCBE (exploration=100)', 'Rest-Sure')
+    >>> title("r-ucbe:exploration=100"), title("rest-sure"), title("foresight")
+    ('R-UCBE (exploration=100)', 'Rest-Sure', 'Foresight')
     """
     name, _, settings = label.partition(":")
     shown = NOT_CAPITALS.get(name, name.upper() if name in ORDER else name)
