@@ -1,6 +1,6 @@
-"""Files that are complete whatever happens: a new one replaces the old one when it is complete.
+"""Functions that write files completely or not at all: a complete new file replaces the old one.
 
-All that this library writes for its users goes through here, so that an error while writing (no
+All files that this library writes for users are written here. So an error while writing (no
 folder, no permission, a full disk) is an `OutputError` and leaves the old file unchanged.
 """
 
@@ -17,16 +17,17 @@ from typing import Any, BinaryIO
 from latebloomer.errors import OutputError
 
 File = str | os.PathLike[str]
-NEW = 0o666  # permissions of a new file, less what the user's umask takes away
+NEW = 0o666  # permissions of a new file, before the user's umask
 FULL = (errno.ENOSPC, errno.EDQUOT)
 FORBIDDEN = (errno.EACCES, errno.EPERM, errno.EROFS)
-MOST_OF_NAME = 40  # characters in a draft's name: the whole of a long one would be too long
+# Maximum characters of the file name in a draft's name, which must not be too long.
+MOST_OF_NAME = 40
 
 
 def write_file(path: File, data: bytes | str) -> Path:
-    """Write next to `path`, then move there: either the old or the new file is complete.
+    """Write a draft next to `path` and then move it there, so that the file is always complete.
 
-    The old file's permissions are kept, and a link leads where it led. Text is UTF-8.
+    The permissions of the old file are kept, and links are followed. Text is written as UTF-8.
     """
     target = Path(path)
     content = data if isinstance(data, bytes) else data.encode("utf-8", "backslashreplace")
@@ -44,24 +45,24 @@ def write_file(path: File, data: bytes | str) -> Path:
 
 
 def write_csv(path: File, lines: Iterable[Iterable[Any]]) -> Path:
-    """Write a table, the names of its columns first."""
+    """Write a table as CSV, with the names of its columns first."""
     text = io.StringIO(newline="")
     csv.writer(text).writerows(lines)
     return write_file(path, text.getvalue())
 
 
 def make_folder(path: File) -> Path:
-    """Make the folder if it is missing, and return it."""
+    """Create a folder if it does not exist, and return its path."""
     with _explained(Path(path), folder=True):
         os.makedirs(path, exist_ok=True)
     return Path(path)
 
 
-# --- before the work whose result is to be written ---
+# --- checks before the work whose result will be written ---
 
 
 def need_writable(path: File) -> None:
-    """Raise an `OutputError` unless a file can be written there; what is there is unchanged."""
+    """Raise an `OutputError` if a file cannot be written; an existing file is unchanged."""
     target = Path(path)
     with _explained(target):
         if not _is_stream(target):
@@ -70,7 +71,7 @@ def need_writable(path: File) -> None:
 
 
 def need_folder(path: File) -> None:
-    """Raise an `OutputError` unless files can be written in that folder, or it can be made."""
+    """Raise an `OutputError` if files cannot be written in a folder, or it cannot be created."""
     target = Path(path).absolute()
     nearest = next(folder for folder in (target, *target.parents) if os.path.exists(folder))
     with _explained(Path(path), folder=True), _draft(nearest / os.urandom(6).hex()):
@@ -78,7 +79,7 @@ def need_folder(path: File) -> None:
 
 
 def need_different(files: Mapping[str, File | None]) -> None:
-    """Raise an `OutputError` if two options name one file: the second would overwrite it.
+    """Raise an `OutputError` if two options name the same file, which one would overwrite.
 
     >>> need_different({"--report": "race.html", "--save": "./race.html"})
     Traceback (most recent call last):
@@ -98,7 +99,7 @@ def need_different(files: Mapping[str, File | None]) -> None:
 
 
 def _is_stream(path: Path) -> bool:
-    """Return whether it is a device, a pipe or this process's own output: not replaceable."""
+    """Return whether a path is a device, a pipe or this process's output, not replaceable."""
     if not os.path.exists(path) or os.path.isdir(path):
         return False
     for handle in (1, 2):
@@ -110,15 +111,16 @@ def _is_stream(path: Path) -> bool:
 
 @contextmanager
 def _draft(path: Path) -> Iterator[BinaryIO]:
-    """Yield a new file next to `path`, as private as that; remove it unless it was moved."""
+    """Yield a new file next to `path` with its permissions; remove it if it was not moved."""
     target = Path(os.path.realpath(path))
     mode = _mode(target)
-    private = NEW if mode is None else mode  # from the start: a winner may be confidential
+    # Set from the start, because a winner may be confidential.
+    private = NEW if mode is None else mode
     name = target.with_name(f".{target.name[:MOST_OF_NAME]}.{os.urandom(6).hex()}")
     try:
         with open(name, "xb", opener=partial(os.open, mode=private)) as draft:
             if mode is not None:
-                os.chmod(name, mode)  # the umask may have taken some away
+                os.chmod(name, mode)  # the umask may have removed some
             yield draft
     finally:
         with suppress(OSError):
@@ -136,12 +138,12 @@ def _mode(target: Path) -> int | None:
     return target.stat().st_mode & 0o777
 
 
-# --- what went wrong ---
+# --- errors ---
 
 
 @contextmanager
 def _explained(path: Path, folder: bool = False) -> Iterator[None]:
-    """Turn an `OSError` into an `OutputError` that says what is needed and what to do."""
+    """Turn an `OSError` in the block into an `OutputError` that says what to do."""
     try:
         yield
     except OSError as error:

@@ -1,4 +1,4 @@
-"""A table as lines of text that fit a terminal: what matters least is left out first."""
+"""Tables as lines of text that fit a terminal: the least important columns are omitted first."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -6,32 +6,32 @@ from unicodedata import combining, east_asian_width
 
 from latebloomer._util.text import shortened
 
-NAME = 24  # characters of a name that are kept as long as another column can be left out
-LEAST = 8  # characters that it keeps in any terminal
+NAME = 24  # characters to which names are cut before columns are omitted
+LEAST = 8  # minimum characters of a name
 GAP = "  "
 
 
 @dataclass(frozen=True)
 class Column:
-    """A heading and a cell for each row."""
+    """A column of a table: a heading, and a cell for each row."""
 
     head: str
     cells: Sequence[str]
-    right: bool = False  # whether numbers are aligned at their ends
+    right: bool = False  # whether cells are right-aligned
     short: tuple[str, Sequence[str]] | None = None  # heading and cells for a narrow terminal
-    left_out: int = 0  # the column with the highest number is left out first; 0: never
+    left_out: int = 0  # the column with the highest number is omitted first; 0: never
 
     @property
     def width(self) -> int:
-        """Number of characters of its longest cell."""
+        """Width of the widest cell."""
         return max(map(text_width, (self.head, *self.cells)))
 
 
 def fitted(columns: Sequence[Column], width: int | None = None, whole: int = NAME) -> list[str]:
-    r"""Return a table, its head first, in lines of at most `width` characters.
+    r"""Return a table with its head as lines of at most `width` characters.
 
-    If it is too wide, columns become short, then names in the first column are cut to `whole`
-    characters, then columns are left out.
+    If the table is too wide, first columns get their short form, then names in the first column
+    are cut to `whole` characters, and then columns are omitted.
 
     >>> names, numbers = ["net, 3 layers and dropout", "forest"], ["0.5", "0.25"]
     >>> table = [Column("learner", names), Column("score", numbers, right=True)]
@@ -55,7 +55,7 @@ def fitted(columns: Sequence[Column], width: int | None = None, whole: int = NAM
 
 
 def text_width(text: str) -> int:
-    """Return how many columns of a terminal a text takes: two for an East Asian wide letter."""
+    """Return the width of a text in a terminal; an East Asian wide letter has width 2."""
     return sum(0 if combining(c) else 1 + (east_asian_width(c) in "WF") for c in text)
 
 
@@ -64,7 +64,7 @@ def _total(columns: Sequence[Column]) -> int:
 
 
 def _room(others: Sequence[Column], width: int) -> int:
-    """Return what the other columns leave for the first."""
+    """Return the width that the other columns leave for the first column."""
     return width - sum(column.width + len(GAP) for column in others)
 
 
@@ -76,7 +76,7 @@ def _in_short(column: Column) -> Column:
 
 
 def _cut(name: str, room: int) -> str:
-    """Return a name without its middle, so that it is not wider than the room."""
+    """Return a name without its middle, so that it is at most `room` wide."""
     lengths = range(len(name), 1, -1)
     texts = (shortened(name, length) for length in lengths)
     return next((text for text in texts if text_width(text) <= room), name[:1])

@@ -1,20 +1,21 @@
-"""Python code that is interrupted when its time is over."""
+"""Interruption of Python code after a time limit."""
 
 import ctypes
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-INSTRUCTIONS = 100  # of Python, within which an error for a thread arrives there: a few do
+# Python instructions until an error sent to a thread arrives there; a few are enough.
+INSTRUCTIONS = 100
 
 
 class TimeIsOver(Exception):
-    """Raised in code that has run for as long as it may."""
+    """Raised in code whose time limit is over."""
 
 
 @contextmanager
 def interrupted_after(seconds: float | None) -> Iterator[None]:
-    """Raise `TimeIsOver` in the block if it runs for longer, at its next Python instruction.
+    """Raise `TimeIsOver` inside the block after `seconds`, at its next Python instruction.
 
     Compiled code is interrupted when it returns. With None there is no limit.
 
@@ -35,7 +36,7 @@ def interrupted_after(seconds: float | None) -> Iterator[None]:
         with lock:
             if is_open:
                 interrupted.append(True)
-                # Python's interface for an error in another thread.
+                # Python's C interface to raise an error in another thread.
                 ctypes.pythonapi.PyThreadState_SetAsyncExc(thread, ctypes.py_object(TimeIsOver))
 
     timer = threading.Timer(seconds, interrupt)
@@ -47,7 +48,7 @@ def interrupted_after(seconds: float | None) -> Iterator[None]:
         timer.cancel()
         with lock:
             is_open.clear()
-        # An error that was raised a moment ago arrives here, not in what comes after the block.
-        # (To take it back, as that interface can, leaves Python 3.11 unable to profile.)
+        # An error that was just raised must arrive here, and not in code after the block. (The
+        # interface could cancel it, but then Python 3.11 can no longer profile.)
         for _ in range(INSTRUCTIONS if interrupted else 0):
             pass

@@ -1,4 +1,4 @@
-"""How much memory is free: checked before something large is made."""
+"""Checks that enough memory is free before large objects are created."""
 
 import os
 import sys
@@ -12,21 +12,22 @@ from latebloomer.errors import ChunkError
 SMALL = 2**26  # requests up to 64 MiB skip the check
 MEMINFO = Path("/proc/meminfo")
 OWN_GROUPS, GROUPS = Path("/proc/self/cgroup"), Path("/sys/fs/cgroup")
-GROUP_FILES = {  # of version 2, and of version 1: the limit, what is used, and what can be freed
+# Files of version 2 and of version 1: limit, used memory, and memory that can be freed.
+GROUP_FILES = {
     "": ("memory.max", "memory.current", "inactive_file"),
     "memory": ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
 }
 
 
 class FreeMemory(NamedTuple):
-    """Bytes that are free, and the source of this number."""
+    """Free memory in bytes, and the source of this number."""
 
     size: int
     told_by: str
 
 
 def need_memory(needed: int, what: str, advice: str, free: FreeMemory | None = None) -> None:
-    """Raise a `ChunkError` unless that many bytes are free.
+    """Raise a `ChunkError` unless `needed` bytes are free.
 
     >>> need_memory(2**60, "a table of 2^30 x 2^27 numbers", "give fewer arms")
     Traceback (most recent call last):
@@ -43,7 +44,7 @@ def need_memory(needed: int, what: str, advice: str, free: FreeMemory | None = N
 
 
 def free_memory() -> FreeMemory:
-    """Return the minimum of what the machine, containers and this process's limit leave."""
+    """Return the free memory: the minimum for the machine, containers and this process."""
     known = [*_of_the_machine(), *_of_containers(), *_of_this_process()]
     return min(known, default=FreeMemory(sys.maxsize, "the limit of this system is unknown"))
 
@@ -54,7 +55,8 @@ def _of_the_machine() -> Iterator[FreeMemory]:
         sizes = dict(line.split(":", 1) for line in lines)
         kilobytes = int(sizes["MemAvailable"].split()[0])
         yield FreeMemory(1024 * kilobytes, "MemAvailable, /proc/meminfo")
-    except (OSError, KeyError, ValueError):  # not Linux: all there is, in use or not
+    # Not Linux: use all memory of the machine, whether free or not.
+    except (OSError, KeyError, ValueError):
         names = getattr(os, "sysconf_names", {})
         if "SC_PHYS_PAGES" in names:
             size = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
@@ -62,7 +64,7 @@ def _of_the_machine() -> Iterator[FreeMemory]:
 
 
 def _of_containers() -> Iterator[FreeMemory]:
-    """Yield what control groups leave, ours and those around it; cached files can be freed."""
+    """Yield the free memory of this and outer control groups; cached files count as free."""
     lines = OWN_GROUPS.read_text().splitlines() if OWN_GROUPS.exists() else []
     for line in lines:
         _, controllers, path = line.split(":", 2)
@@ -70,7 +72,7 @@ def _of_containers() -> Iterator[FreeMemory]:
         own = root / path.strip("/")
         most, used, files = GROUP_FILES.get(controllers, ("", "", ""))
         for folder in (own, *own.parents):
-            with suppress(OSError, KeyError, ValueError):  # no such file, or no limit ("max")
+            with suppress(OSError, KeyError, ValueError):  # no such file or no limit ("max")
                 limit, taken = (int((folder / name).read_text()) for name in (most, used))
                 stat = (folder / "memory.stat").read_text().splitlines()
                 free = limit - taken + int(dict(line.split() for line in stat)[files])

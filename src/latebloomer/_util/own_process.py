@@ -1,4 +1,4 @@
-"""The end of a process that was forked where it should not go on."""
+"""The end of a forked process that must not continue the race."""
 
 import os
 import sys
@@ -15,7 +15,7 @@ CAME_BACK = (
 
 @contextmanager
 def in_own_process() -> Iterator[None]:
-    """Return a context for others' code: a process that it forks does not leave the context."""
+    """Return a context for users' code, which a process forked in it cannot leave."""
     here = os.getpid()
     try:
         yield
@@ -28,9 +28,9 @@ def in_own_process() -> Iterator[None]:
 
 
 def end_fork(error: BaseException | None = None) -> NoReturn:
-    """End this process, a copy of the race's, as Python ends one: by an exception or without.
+    """End this forked copy of the race's process like Python does, with or without an error.
 
-    It must neither continue the race nor run the rest of the program.
+    The copy must neither continue the race nor run the rest of the program.
     """
     code: Any = 1
     if isinstance(error, SystemExit):
@@ -43,6 +43,6 @@ def end_fork(error: BaseException | None = None) -> NoReturn:
     else:
         traceback.print_exception(error)
     for stream in (sys.stdout, sys.stderr):
-        with suppress(Exception):  # it may be closed
+        with suppress(Exception):  # the stream may be closed
             stream.flush()
     os._exit(code & 0xFF)

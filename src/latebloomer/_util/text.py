@@ -1,6 +1,6 @@
-"""Users' objects as text: never an exception, never control characters, never too long.
+"""Users' objects as text: without exceptions, without control characters, and not too long.
 
-Also tables: rows as a data frame, and text as plain HTML for notebooks.
+Also tables: rows as a data frame, and plain HTML for notebooks.
 """
 
 import re
@@ -15,15 +15,15 @@ from typing import Any
 
 from latebloomer.errors import LearnerError, SettingError, extra
 
-MOST = 80  # characters of a value in a message
-NAME = 40  # characters of a name in a table
-WORD = 2**63  # larger integers are shown and kept as text
-LONGEST = 2000  # characters of an exception's message
-MOST_ROWS = 60  # of a table for a notebook; what is longer is cut in the middle
+MOST = 80  # maximum characters of a value in a message
+NAME = 40  # maximum characters of a name in a table
+WORD = 2**63  # larger integers are shown and stored as text
+LONGEST = 2000  # maximum characters of an exception's message
+MOST_ROWS = 60  # maximum rows of a table for a notebook; longer tables are cut in the middle
 
 
 def printable(text: str, keep: str = "\n\t") -> str:
-    r"""Return text that can be shown and stored: control and half characters become escapes.
+    r"""Return text that can be shown and stored, with control and half characters escaped.
 
     >>> print(printable("net\x1b[31m\udc80"))
     net\x1b[31m\udc80
@@ -35,7 +35,7 @@ def printable(text: str, keep: str = "\n\t") -> str:
 
 
 def one_line(text: str) -> str:
-    r"""Return the same with line breaks escaped too.
+    r"""Return printable text in one line, with line breaks escaped, too.
 
     >>> one_line("two\nlines")
     'two\\nlines'
@@ -53,7 +53,7 @@ def plain_repr(value: object) -> str:
 
 
 def plain_or_text(value: Any) -> Any:
-    """Return a user's value if it is plain, else a text of it that is the same in each process.
+    """Return a user's value if it is plain, else text that is the same in each process.
 
     >>> plain_or_text(0.5), plain_or_text({"b", "a"}), plain_or_text(len)
     (0.5, "{'a', 'b'}", '<built-in function len>')
@@ -64,14 +64,14 @@ def plain_or_text(value: Any) -> Any:
         return float(value)
     try:
         text = _stable_text(value)
-    except Exception:  # of a user's own class, or of numbers with thousands of digits
+    except Exception:  # error of a user's own class, or of a number with thousands of digits
         return brief(value)
     digest = sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:8]
     return text if len(text) <= MOST else f"{one_line(text[:MOST])}... ({digest})"
 
 
 def _stable_text(value: Any) -> str:
-    """Return a `repr` without addresses, and sets in order: that depends on the process."""
+    """Return a `repr` without addresses and with sorted sets: both depend on the process."""
     if type(value) in (set, frozenset) and value:
         inner = f"{{{', '.join(sorted(map(_stable_text, value)))}}}"
         return inner if type(value) is set else f"frozenset({inner})"
@@ -89,14 +89,14 @@ def _stable_text(value: Any) -> str:
 
 
 def brief(value: object) -> str:
-    """Return a short text of a value, whatever its own `repr` does.
+    """Return a value as short text, even if its own `repr` fails.
 
     >>> brief([1, 2]), brief("x" * 200)[-5:], brief(10**5000)
     ('[1, 2]', 'xx...', 'an int that cannot be shown (ValueError)')
     """
     try:
         text = repr(value)
-    except Exception as error:  # of a user's own class, or a number of too many digits
+    except Exception as error:  # error of a user's own class, or a number with too many digits
         kind = type(value).__name__
         article = "an" if kind[:1].lower() in "aeiou" else "a"
         return f"{article} {kind} that cannot be shown ({type(error).__name__})"
@@ -123,7 +123,7 @@ def reason_of(error: BaseException) -> str:
 
 
 def shortened(text: str, most: int) -> str:
-    """Return a long text without its middle: the ends often tell more.
+    """Return a long text without its middle, because the ends often say more.
 
     >>> shortened("net, 3 layers", 20), shortened("MLPClassifier(hidden=(8,), alpha=0.001)", 20)
     ('net, 3 layers', 'MLPClassi…pha=0.001)')
@@ -144,7 +144,7 @@ def as_sentence(text: str) -> str:
 
 
 def stopped(text: str) -> str:
-    """Return a text that ends in a full stop: others' messages may have one.
+    """Return a text that ends in one full stop, which others' messages may already have.
 
     >>> stopped("it failed: no such file."), stopped("it failed")
     ('it failed: no such file.', 'it failed.')
@@ -158,7 +158,7 @@ def short_name(name: str) -> str:
 
 
 def quoted(name: str) -> str:
-    """Return a learner's name for a sentence: in quotes if its words would mix with the others.
+    """Return a learner's name for a sentence, in quotes if it has several words.
 
     >>> print(quoted("forest"), quoted("random forest"))
     forest "random forest"
@@ -167,7 +167,7 @@ def quoted(name: str) -> str:
 
 
 def score_text(value: float) -> str:
-    """Return a score with four digits, as everything shows it; a dash if there is none.
+    """Return a score with four digits, as it is shown everywhere; a dash if there is none.
 
     >>> score_text(0.123456), score_text(20.0), score_text(12345.678), score_text(float("nan"))
     ('0.1235', '20', '12345.7', '–')
@@ -178,7 +178,7 @@ def score_text(value: float) -> str:
 
 
 def scores_apart(one: float, other: float) -> tuple[str, str]:
-    """Return two scores that are compared: with more digits if four do not tell them apart.
+    """Return two scores for a comparison, with more digits if they are equal in four.
 
     >>> scores_apart(0.5, 0.25), scores_apart(0.83642, 0.83644), scores_apart(0.5, 0.5)
     (('0.5', '0.25'), ('0.83642', '0.83644'), ('0.5', '0.5'))
@@ -192,7 +192,7 @@ def scores_apart(one: float, other: float) -> tuple[str, str]:
 
 
 def estimate_against(own: float, rival: str, rivals: float) -> str:
-    """Return an estimate beside that of a rival, which may be equal.
+    """Return text that compares an estimate with the estimate of a rival.
 
     >>> estimate_against(0.5, "random forest", 0.75), estimate_against(0.5, "net", 0.5)
     ('estimate 0.5, versus 0.75 for "random forest"', 'estimate 0.5, the same as net')
@@ -229,7 +229,7 @@ def span_of_time(seconds: float) -> str:
 
 
 def number_or_text(text: str) -> int | float | str:
-    """Return the number that a setting's text is; the text if it is not a number.
+    """Return the text of a setting as a number, or unchanged if it is not a number.
 
     >>> number_or_text("3"), number_or_text("1e-3"), number_or_text("window")
     (3, 0.001, 'window')
@@ -241,9 +241,9 @@ def number_or_text(text: str) -> int | float | str:
 
 
 def wrapped(text: str, width: int | None) -> str:
-    r"""Return a text with lines broken between words, for a terminal of that width; None: as is.
+    r"""Return a text wrapped between words to `width` characters; unchanged if that is None.
 
-    Words that are longer than a line, such as paths, stay whole.
+    Words that are longer than a line, such as paths, are not broken.
 
     >>> print(wrapped("train all learners to 23 pulls", 16))
     train all
@@ -277,7 +277,7 @@ def data_frame(
 ) -> Any:
     """Return rows, or columns by name, as a pandas data frame.
 
-    `index` names columns to find rows by.
+    `index` names columns for the index of the data frame.
 
     >>> data_frame([{"name": "a", "pulls": 3}], index="name").loc["a", "pulls"].item()
     3
@@ -297,7 +297,7 @@ def data_frame(
 def html_table(
     title: str, head: Sequence[str], rows: Sequence[Sequence[str]], notes: Sequence[str] = ()
 ) -> str:
-    """Return a table with a title above it and sentences below; all text is escaped.
+    """Return an HTML table with a title above and sentences below; all text is escaped.
 
     >>> html_table("a <title>", ["arm"], [["b"]])
     '<p><b>a &lt;title&gt;</b></p><table><thead><tr><th ...>arm</th></tr></thead>...>b</td>...'
@@ -320,14 +320,14 @@ def _line(cells: Sequence[str], tag: str) -> str:
 
 
 def near(path: Path) -> str:
-    """Return a path as seen from the current folder, if it is below that."""
+    """Return a path relative to the current folder, if it is inside that folder."""
     if not has_current_folder() or not path.is_relative_to(Path.cwd()):
         return str(path)
     return str(path.relative_to(Path.cwd()))
 
 
 def has_current_folder() -> bool:
-    """Return whether the current folder is still there: it may have been a temporary one."""
+    """Return whether the current folder still exists; it may have been temporary."""
     try:
         return bool(Path.cwd())
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Policies on sets of curves, start to end: `bench`, and the report that it returns."""
+"""The function `bench`, which compares policies on sets of curves, and its report."""
 
 import time
 from collections.abc import Sequence
@@ -22,19 +22,19 @@ DEFAULT_SETS = ("tables", "random")  # they need no files
 BUDGETS = (1.0, 2.0, 4.0, 8.0)  # in full trainings
 TIMED_BUDGETS = (1.0, 2.0, 4.0)  # in the time of full trainings of average cost
 UNITS = (PULLS, SECONDS)
-# The best on the public sets of the 13 settings in docs/research-log.md.
+# The best one, on the public sets, of the 13 settings in docs/research-log.md.
 TUNED_ASHA = "asha:eta=2,grace=4,workers=1000"
-VARIANTS = ("sh:judge=window", TUNED_ASHA)  # settings that people would ask for
-LEFT_OUT = {  # policies that are not compared unless requested, and why
+VARIANTS = ("sh:judge=window", TUNED_ASHA)  # further settings that users may expect
+LEFT_OUT = {  # policies that are only compared on request, with the reason
     "foresight": "it is what auto uses",
     "ucb-e": "it needs the gaps, which are not known for recorded curves",
     "etc": "its published width never decides, so that it is a round robin",
     "rest-sure": "its published width never decides, so that it is a round robin",
 }
 EVERY = (AUTO, *(name for name in REGISTRY if name not in LEFT_OUT), *VARIANTS)
-# The usual choices: to compile a policy takes seconds, so all of them take minutes.
+# The default policies: compiling one takes seconds, so comparing all takes minutes.
 COMPARED = (AUTO, "r-sr", "sh", "rr-sw", "hyperband", *VARIANTS)
-TIMED = (AUTO, "r-sr", "sh", "rr-sw", *VARIANTS)  # those of a race in seconds
+TIMED = (AUTO, "r-sr", "sh", "rr-sw", *VARIANTS)  # default policies for budgets in seconds
 ALL_POLICIES = "all"
 
 
@@ -55,23 +55,23 @@ def bench(
     """Compare policies on sets of recorded curves, or on your own folder of curves.
 
     Each problem has K arms of L recorded pulls. A budget of c full trainings is T = c L pulls, and
-    arms are compared at the horizon H = L. Where seconds were recorded, races within c times the
-    seconds of an average full training are run as well.
+    arms are compared at the horizon H = L. For problems with recorded seconds, races within c
+    times the seconds of an average full training are run, too.
 
     Parameters
     ----------
     where : Sequence[str] | Path
         Names of sets, or a folder of curves.
     policies : Sequence[str | Policy] | None
-        Policies or their names, or "all". Default: the usual ones.
+        Policies or their names, or "all". Default: a selection of the best and the usual policies.
     budgets : Sequence[float] | None
         Budgets in full trainings. Default: 1, 2, 4 and 8; in seconds 1, 2 and 4.
     draws : int
         Number of draws of the noise and of the order of arms, for each problem.
     baseline : str
-        Policy that the others are compared with.
+        Policy with which the others are compared.
     units : Sequence[str]
-        What budgets count: "pulls", "seconds" or both.
+        Units of the budgets: "pulls", "seconds" or both.
     seed : int
         Random seed of the draws.
     sigma : float | None
@@ -91,9 +91,9 @@ def bench(
     Raises
     ------
     UnknownName
-        No such set or policy.
+        No set or policy has that name.
     CurveError
-        Nothing could be read.
+        No curves could be read.
     """
     players = _players(COMPARED if policies is None else policies, baseline)
     ways = _ways(_players(TIMED if policies is None else policies, baseline))
@@ -110,7 +110,8 @@ def bench(
             "no set that was named has recorded seconds: use tables or lcdb10, or budgets in pulls"
         )
     stopped = Event()
-    # Races in seconds are plain Python; policies by pulls are compiled and run without its lock.
+    # Races in seconds are plain Python. Policies by pulls are compiled and run without Python's
+    # lock.
     with (
         progress_bar(len(timed) + len(by_pulls), "problems", shown) as advance,
         ThreadPoolExecutor(1) as aside,
@@ -149,7 +150,7 @@ def _players(policies: Sequence[str | Policy], baseline: str) -> dict[str, Playe
 
 
 def _ways(players: dict[str, Player]) -> Ways:
-    """Return how each policy races in seconds; only "auto" plans by prices."""
+    """Return the race settings of each policy for budgets in seconds; only "auto" uses prices."""
     return {
         label: {"policy": label if is_auto(label) else policy} for label, policy in players.items()
     }
@@ -172,7 +173,7 @@ def _check(
 
 @dataclass(frozen=True)
 class BenchReport:
-    """What a bench found.
+    """The report of a bench; `print` it.
 
     Attributes
     ----------
@@ -181,13 +182,13 @@ class BenchReport:
     skipped : list[Skipped]
         Files and sets that could not be read, with the reason.
     baseline : str
-        Policy that others are compared with.
+        Policy with which the others are compared.
     seconds : float
-        Time that the bench took.
+        Duration of the bench, in seconds.
     drawn : str
-        What was drawn, as text: `what_is_drawn`.
+        Text about what was drawn at random, from `what_is_drawn`.
     notes : list[str]
-        Notes on problems that differ from what was recorded.
+        Notes on problems that differ from the recorded data.
     """
 
     lines: list[Line]

@@ -1,9 +1,9 @@
-"""What picks cost: rank loss, regret and error, as means with paired standard errors.
+"""The costs of picks: rank loss, regret and error, as means with paired standard errors.
 
-Standard errors are over problems (each the mean over its draws and budgets), of the difference to
-a baseline on the same problems and draws. Many problems of a set share learners, tasks or data, so
-these standard errors are too small; they show random variation of draws and problems, not what
-another kind of learner would change.
+Standard errors are for the difference to a baseline on the same problems and draws. They are
+computed over problems, after averaging each problem over its draws and budgets. Many problems of a
+set share learners, tasks or data, so these standard errors are too small: they show the random
+variation of draws and problems, but not the variation between kinds of learners.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,18 +17,19 @@ from latebloomer.bench.recorded_tables import DESIGN
 from latebloomer.problems.curves import Floats
 
 ALL = "all"
-PULLS, SECONDS = "pulls", "seconds"  # what a budget counts
+PULLS, SECONDS = "pulls", "seconds"  # units of budgets
 Costs: TypeAlias = Mapping[str, Floats]  # by set: (problems, policies, budgets, measures)
 
 
 class Cost(NamedTuple):
-    """What one draw of one policy costs. Worth is the score on test rows where it is recorded."""
+    """The costs of one draw of one policy. Worth is the score on test rows, if it was recorded."""
 
-    rank_loss: float  # share of the arms that are worth more than the pick, all trained to the end
-    own_loss: float  # share of the arms whose own curve of this draw ends above the pick's
-    regret: float  # worth of the best arm minus the pick's, both trained to the end, by the range
+    rank_loss: float  # share of arms that are worth more than the pick, all trained to the end
+    own_loss: float  # share of arms whose curve in this draw ends above the pick's curve
+    # Worth of the best arm minus the pick's, both trained to the end, over the range.
+    regret: float
     error: float  # 1 if the pick is not the best arm
-    returned: float  # worth of the best arm trained to the end minus the pick's as it is returned
+    returned: float  # worth of the best arm trained to the end minus the returned pick's
     spent: float  # share of the budget
     left_out: float  # share of arms left out because the budget was below the policy's minimum
 
@@ -36,7 +37,7 @@ class Cost(NamedTuple):
 def cost(
     curves: Curves, run: int, ends: Floats, pick: int, trained: int, spent: float, left_out: float
 ) -> Cost:
-    """Return the cost of a pick that had `trained` pulls; `ends` is how the drawn curves end."""
+    """Return the cost of a pick with `trained` pulls; `ends` are the ends of the drawn curves."""
     truth = curves.truth(run)
     best, spread = truth.max(), float(np.ptp(truth)) or 1.0
     returned = curves.worth(max(1, int(trained)), run)[pick]
@@ -52,10 +53,10 @@ def cost(
 
 
 class Line(NamedTuple):
-    """One policy on one set (or all) at one budget (or all), the budget in pulls or seconds.
+    """The costs of one policy on one set (or all) at one budget (or all), in pulls or seconds.
 
-    A difference is this policy's minus the baseline's: above 0 is worse. Its standard error is nan
-    if there is one problem.
+    A difference is the policy's cost minus the baseline's cost, so values above 0 are worse. Its
+    standard error is nan if there is only one problem.
     """
 
     group: str
@@ -98,14 +99,14 @@ def lines_of(
 ) -> list[Line]:
     """Return lines per set and budget, per set, per budget and over all.
 
-    Over all, sets count equally; a set on which something was designed does not count if there
-    are others.
+    In lines over all sets, sets count equally; a set on which this library was designed is left
+    out if there are others.
     """
     by_group = {group: [part] for group, part in costs.items()}
     counted = [part for group, part in costs.items() if group != DESIGN]
     if len(counted) > 1:
         by_group[ALL] = counted
-    places = {ALL: slice(None)}  # of each budget, and of all
+    places = {ALL: slice(None)}  # indices of each budget, and of all budgets
     if len(budgets) > 1:
         places |= {f"{c:g}": slice(place, place + 1) for place, c in enumerate(budgets)}
     lines, base = [], policies.index(baseline)
@@ -118,7 +119,7 @@ def lines_of(
 
 
 def _measures(parts: list[Floats], row: int, base: int, at: slice) -> list[float]:
-    """Return the columns of `Line` from `rank_loss` on, by problem the mean over budgets `at`."""
+    """Return the columns of `Line` from `rank_loss` on, from means over budgets `at`."""
     own = [part[:, row, at].mean(axis=1) for part in parts]
     more = [(part[:, row] - part[:, base])[:, at].mean(axis=1) for part in parts]
     means, gaps = (np.mean([part.mean(axis=0) for part in some], axis=0) for some in (own, more))

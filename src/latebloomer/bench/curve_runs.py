@@ -1,4 +1,4 @@
-"""Runs of policies on recorded curves, by pulls: compiled, problem by problem, in threads."""
+"""Runs of policies on recorded curves with budgets in pulls: compiled, in threads."""
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -17,23 +17,24 @@ from latebloomer.policies.base import Policy
 from latebloomer.problems.curves import Floats
 from latebloomer.racing.request import usual_min_pulls
 
-Player: TypeAlias = Policy | Callable[[int, int, int], Policy]  # or the policy for K, T and H
+# A policy, or a function that returns the policy for K, T and H.
+Player: TypeAlias = Policy | Callable[[int, int, int], Policy]
 
 
 class Played(NamedTuple):
-    """What one policy did on one problem at one budget, draw by draw."""
+    """The results of one policy on one problem at one budget, for each draw."""
 
     picks: Ints
     trained: Ints  # pulls of the pick
     spent: Ints  # pulls of all arms
-    left_out: int = 0  # arms left out because the budget was below the policy's minimum
+    left_out: int = 0  # number of arms left out because the budget was below the policy's minimum
 
 
 @kernel
 def play_tables(
     game: Game, ledger: Ledger, tables: Any, picks: Any, trained: Any, spent: Any, path: Any
 ) -> None:
-    """Run the policy once on each table of rewards; a single table serves all runs."""
+    """Run the policy once on each table of rewards; a single table is used for all runs."""
     for run in range(len(picks)):
         picks[run] = replay(game, ledger, tables[run % len(tables)], run, path)
         trained[run] = ledger.n[picks[run]]
@@ -45,8 +46,9 @@ def play(
 ) -> Played:
     """Run a policy on rewards (draws or 1, arms, pulls); no arm is dropped before `min_pulls`.
 
-    If the budget is below the policy's minimum, each draw has a random subset of as many arms as
-    it allows, as the error message advises; if it does not allow two, the pick is random.
+    If the budget is below the policy's minimum, each draw has a random subset with as many arms as
+    the budget allows, as the error message advises. If it does not allow two arms, the pick is
+    random.
     """
     arms, whole = playable(policy, tables.shape[1], budget), tables.shape[1]
     if arms == whole:
@@ -67,7 +69,7 @@ def play(
 
 
 def playable(policy: Policy, arms: int, budget: int) -> int:
-    """Return the largest number of arms, up to `arms`, that the budget allows the policy, or 0."""
+    """Return the largest number of arms, up to `arms`, that the budget allows the policy."""
     while arms > 1 and policy.smallest_budget(arms)[0] > budget:
         arms -= 1
     return arms if arms > 1 else 0
@@ -88,8 +90,8 @@ def _run(
 def shuffled(curves: Curves, draws: int, seed: int) -> tuple[Floats, Ints]:
     """Return rewards with the arms of each draw in a random order, and that order.
 
-    Ties go to the lowest index, and ASHA and Hyperband treat arms by it; the order in which a set
-    lists its learners must not decide.
+    The lowest index wins ties, and ASHA and Hyperband depend on indices. So the order of learners
+    in a set must not matter.
     """
     tables = curves.tables(draws, seed)
     rng = np.random.default_rng([seed, curves.arms, curves.length])
@@ -102,12 +104,12 @@ def play_problem(
 ) -> Floats:
     """Return the mean costs (policy, budget, measure) of a problem; budgets in full trainings.
 
-    All policies see the same random rewards. The policy called "auto" drops no arm before the pull
-    before which a race drops none.
+    All policies get the same random rewards. The policy called "auto" has the same `min_pulls` as
+    in a race.
     """
     tables, order = shuffled(curves, draws, seed)
     runs, every = curves.runs_shown(draws, seed), np.arange(draws)
-    ends = np.empty((draws, curves.arms))  # of the drawn rewards, in the set's order
+    ends = np.empty((draws, curves.arms))  # ends of the drawn curves, in the order of the set
     ends[every[:, None], order] = tables[:, :, -curves.last :].mean(axis=2)
     costs = np.empty((len(policies), len(budgets), len(Cost._fields)))
     for row, (label, player) in enumerate(policies.items()):
@@ -137,7 +139,7 @@ def play_all(
     threads: int,
     advance: Callable[[int], None] = lambda _: None,
 ) -> list[Floats]:
-    """Return `play_problem` of each problem."""
+    """Return the result of `play_problem` for each problem."""
 
     def play_one(curves: Curves) -> Floats:
         played = play_problem(curves, policies, budgets, draws, seed)
@@ -145,4 +147,4 @@ def play_all(
         return played
 
     with ThreadPoolExecutor(threads) as pool:
-        return list(pool.map(play_one, problems))  # an error cancels those that wait
+        return list(pool.map(play_one, problems))  # an error cancels waiting problems

@@ -1,10 +1,11 @@
-"""Sets of curves, by name: recorded on tables, public ones in a data folder, and synthetic ones.
+"""Sets of curves by name: recorded on tables, public ones in a data folder, and synthetic ones.
 
-What counts as a problem is fixed here, seeds included, so that two people who run the bench get
-the same. The tables lie in this package; `latebloomer download` fetches lcdb10; no command fetches
-the others, which are made as the README of their data says: `LATEBLOOMER_DATA` names the folder
-that holds `data/`. A score before training is not a pull: TaskSet and YAHPO record one, which is
-left out. The synthetic sets are six random families and the paper's settings.
+The problems of each set are fixed here, including seeds, so that all users of the bench get the
+same problems. The tables are in this package, and `latebloomer download` fetches lcdb10. No
+command fetches the other public sets; the README of their data says how to make them.
+`LATEBLOOMER_DATA` is the folder that contains `data/`. A score before training is not a pull:
+TaskSet and YAHPO have one, which is left out. The synthetic sets are six random families and the
+paper's settings.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -24,26 +25,26 @@ from latebloomer.problems.recorded import data_path
 
 # --- the public sets: recorded curves ---
 
-MISSING = 65535  # in the tables of LCDB 1.1
+MISSING = 65535  # mark of a missing value in the tables of LCDB 1.1
 REACHED = 0.8  # share of learners that must reach an anchor
-ANCHORS = 50  # fewest anchors of a data set that is used
-SPLIT_SD = 5.0  # standard errors are over 25 splits
-ROWS = 100  # pulls of a linear curve of LCDB
+ANCHORS = 50  # minimum anchors of a data set to be used
+SPLIT_SD = 5.0  # sd of a single split over the recorded standard error, which is over 25 splits
+ROWS = 100  # number of pulls of a linear curve of LCDB
 LEARNS = 0.65  # a configuration of TaskSet must have a validation loss below this
 GROUP_SIZE = 8  # default number of arms of the problems made of groups of configurations
-BEFORE_TRAINING = 1  # scores of TaskSet and YAHPO that are of a model before training
+BEFORE_TRAINING = 1  # number of scores before training in TaskSet and YAHPO
 HORIZONS = (2000, 5000, 10_000, 20_000)  # online steps
-SUBSETS = 25  # of the 29 learners, at each horizon
-STEPS = 10  # online steps to a pull
+SUBSETS = 25  # number of random subsets of the 29 learners, for each horizon
+STEPS = 10  # online steps per pull
 SMOOTH = 101  # steps
-TICK = 1e-6  # no pull is shorter, in seconds
+TICK = 1e-6  # seconds: shortest pull
 
 
 def lcdb11(group: str) -> Iterator[Curves]:
     """Yield LCDB 1.1: validation accuracy, with its sd over single splits, of each data set.
 
-    In lcdb11-linear a pull is a hundredth of the largest training set, in lcdb11-geometric the
-    next anchor: a training set larger by 2^(1/8).
+    In lcdb11-linear, a pull adds a hundredth of the largest training set. In lcdb11-geometric, a
+    pull is the next anchor: a training set that is larger by the factor 2^(1/8).
     """
     file = archive("lcdb11")
     for place, openml in enumerate(file["openml_ids"].tolist()):
@@ -60,13 +61,13 @@ def lcdb11(group: str) -> Iterator[Curves]:
 
 
 def _shares(table: Any, rows: Floats, at: Floats) -> Floats:
-    """Return shares of one at these training sizes, with skipped anchors interpolated."""
+    """Return values, from 0 to 1, at training sizes `at`; skipped anchors are interpolated."""
     filled = [np.interp(rows, rows[row != MISSING], row[row != MISSING] / 10_000) for row in table]
     return np.array([np.interp(at, rows, row) for row in filled])
 
 
 def lcdb10() -> Iterator[Curves]:
-    """Yield real runs: one pull is a hundredth of the largest training set, a draw one run."""
+    """Yield real runs: a pull adds a hundredth of the largest training set, a draw is a run."""
     file = archive("lcdb10")
     for name in (key.removesuffix("|accuracy") for key in file if key.endswith("|accuracy")):
         rows, accuracy = file[f"{name}|rows"].astype(float), file[f"{name}|accuracy"] / 10_000
@@ -78,11 +79,11 @@ def lcdb10() -> Iterator[Curves]:
 
 
 def seconds_of_pulls(took: Floats) -> Floats:
-    """Return seconds of each pull from seconds of whole trainings, of ever more rows.
+    """Return the seconds of pulls from the seconds of trainings on more and more rows.
 
-    Every size was trained from scratch, and the cost of starting is in each time. A race starts
-    once, and on a small data set starting costs more than all that follows. So the first pull
-    counts as much as an average one.
+    Each size was trained from scratch, so each time includes the cost of starting. A race starts
+    each learner once, but on a small data set starting costs more than everything else. So the
+    first pull gets the time of an average pull.
 
     >>> seconds_of_pulls(np.array([[2.0, 3.0, 4.0]]))
     array([[0.666..., 1.        , 1.        ]])
@@ -93,9 +94,9 @@ def seconds_of_pulls(took: Floats) -> Floats:
 
 
 def taskset(arms: int = GROUP_SIZE, first: int = BEFORE_TRAINING) -> Iterator[Curves]:
-    """Yield configurations that learn, in disjoint random groups for each task.
+    """Yield configurations whose loss falls, in disjoint random groups for each task.
 
-    Groups of more than 8 are of all configurations that do not diverge, as in a search.
+    Groups of more than 8 contain all configurations that do not diverge, as in a search.
     """
     file = archive("taskset_imdb_rnn")
     rng, losses = np.random.default_rng(0), file["loss"][:, :, 1].astype(float)
@@ -121,12 +122,12 @@ def in_groups(name: str, task: str, curves: Floats, arms: int) -> Iterator[Curve
 
 
 def sized(name: str, arms: int) -> str:
-    """Return the name of a set in groups of that many arms."""
+    """Return the name of a set with groups of `arms` arms."""
     return name if arms == GROUP_SIZE else f"{name}-{arms}"
 
 
 def srb_imdb() -> Iterator[Curves]:
-    """Yield random eights of 29 online learners; a pull is the mean of 10 outcomes."""
+    """Yield random subsets of 8 of 29 online learners; a pull is the mean of 10 outcomes."""
     file = archive("srb_imdb_curves")
     rng = np.random.default_rng(0)
     level = smoothed(file["correct_of_1000"] / 1000)
@@ -137,18 +138,18 @@ def srb_imdb() -> Iterator[Curves]:
 
 
 def smoothed(curves: Floats) -> Floats:
-    """Return the mean over 101 steps around each, fewer at the ends."""
+    """Return the mean over the 101 steps around each step; over fewer at the ends."""
     kernel, ones = np.ones(SMOOTH), np.ones(curves.shape[1])
     counts = np.convolve(ones, kernel, "same")
     return np.array([np.convolve(curve, kernel, "same") for curve in curves]) / counts
 
 
 def by_pull(curves: Floats, horizon: int) -> Floats:
-    """Return the means over each 10 steps up to the horizon."""
+    """Return the means over blocks of 10 steps up to the horizon."""
     return curves[:, :horizon].reshape(len(curves), -1, STEPS).mean(axis=2)
 
 
-# Where the data of a set come from; only the first is fetched by a command.
+# Sources of the data of the sets; a command fetches only the first.
 SOURCES = {
     "lcdb10": "`latebloomer download lcdb FOLDER` makes one with lcdb10 in it, from PyPI",
     "lcdb11": "no command fetches lcdb11: its curves are LCDB 1.1 (Yan, Mohr and Viering 2025), "
@@ -203,7 +204,7 @@ def paper_imdb() -> Iterator[Curves]:
 # --- all by name ---
 
 MakeSet: TypeAlias = Callable[[], Iterator[Curves]]
-IN_GROUPS = {"taskset": taskset, "yahpo": yahpo}  # sets whose problems may have more arms
+IN_GROUPS = {"taskset": taskset, "yahpo": yahpo}  # sets with problems of any number of arms
 PUBLIC: dict[str, MakeSet] = {
     "lcdb11-linear": partial(lcdb11, "lcdb11-linear"),
     "lcdb11-geometric": partial(lcdb11, "lcdb11-geometric"),
@@ -221,7 +222,7 @@ GROUPS: dict[str, dict[str, MakeSet]] = {
 
 
 def names_of(words: Iterable[str]) -> list[str]:
-    """Return the sets that are meant; tables, public, random, paper and all are several.
+    """Return the names of sets; tables, public, random, paper and all stand for several sets.
 
     Parameters
     ----------
@@ -236,7 +237,7 @@ def names_of(words: Iterable[str]) -> list[str]:
     Raises
     ------
     UnknownName
-        No such set.
+        No set has that name.
 
     Examples
     --------
@@ -268,7 +269,7 @@ def read_sets(
     Returns
     -------
     tuple
-        Problems, and what was skipped with its reason; sets with the same reason together.
+        Problems, and skipped sets with their reasons; sets with the same reason are together.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""A problem of the bench: recorded curves, how rewards scatter, and what a pick is worth."""
+"""A problem of the bench: recorded curves, the noise of rewards, and the worth of a pick."""
 
 import zlib
 from dataclasses import dataclass
@@ -14,31 +14,31 @@ Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Curves:
-    """K arms whose mean rewards after 1..L pulls are recorded; higher is better.
+    """The recorded mean rewards of K arms after 1, ..., L pulls; higher is better.
 
-    Rewards are the curves themselves unless `sd`, `outcomes` or `runs` is given.
+    Rewards are the curves themselves unless `sd`, `outcomes` or `runs` is set.
 
     Attributes
     ----------
     group : str
-        Set that the problem belongs to.
+        Name of the set of the problem.
     name : str
         Name of the problem.
     means : Floats
         Mean rewards (arms, pulls).
     sd : Any
-        Gaussian noise: one standard deviation, or one per arm and pull.
+        Standard deviation of Gaussian noise: one number, or one per arm and pull.
     outcomes : int
-        Number of right-or-wrong outcomes that a reward is the mean of; 0 for none.
+        Number of right-or-wrong outcomes over which a reward is averaged; 0 for none.
     runs : Floats | None
-        Recorded runs (arms, runs, pulls), whose means the curves are. A draw shows the same run
-        of all arms: arms whose runs have the same place were trained on the same rows.
+        Recorded runs (arms, runs, pulls), of which the curves are the means. A draw uses the same
+        run of all arms, because runs with the same index were trained on the same rows.
     test : Floats | None
-        Scores of these runs on test rows, if they were recorded: what a pick is worth.
+        Scores of these runs on test rows, if they were recorded. They are the worth of a pick.
     seconds : Any
         Seconds of each pull (arms, runs or 1, pulls), if they were recorded.
     note : str
-        For the report: what differs from what was recorded.
+        Note for the report about differences from the recorded data.
     """
 
     group: str
@@ -53,16 +53,16 @@ class Curves:
 
     @property
     def arms(self) -> int:
-        """K, the number of arms."""
+        """Number of arms, K."""
         return len(self.means)
 
     @property
     def length(self) -> int:
-        """L, the number of recorded pulls of each arm: the horizon of the bench."""
+        """Number of recorded pulls of each arm, L, which is the horizon of the bench."""
         return int(self.means.shape[1])
 
     def pulls_of(self, trainings: float) -> int:
-        """Return T, the pulls of a budget in full trainings, at least two."""
+        """Return the pulls T of a budget in full trainings, at least 2."""
         return max(2, round(trainings * self.length))
 
     @property
@@ -77,11 +77,11 @@ class Curves:
 
     @property
     def last(self) -> int:
-        """L/50, at least one: the number of last pulls whose mean is the end of a curve."""
+        """Number of last pulls whose mean is the end of a curve: L/50, and at least 1."""
         return max(1, self.length // 50)
 
     def tables(self, draws: int, seed: int) -> Floats:
-        """Return rewards (draws, arms, pulls), equal for every policy; one draw if not noisy."""
+        """Return rewards (draws, arms, pulls), equal for all policies; one draw without noise."""
         if not self.noisy:
             return np.ascontiguousarray(self.means[None])
         if self.runs is not None:
@@ -94,27 +94,27 @@ class Curves:
         return self.means + self.sd * rng.standard_normal(shape)
 
     def runs_shown(self, draws: int, seed: int) -> Ints:
-        """Return the recorded run that each draw shows: all in turn, beginning with the seed's."""
+        """Return the recorded run of each draw: all runs in turn, from the seed's run on."""
         return (seed + np.arange(draws)) % self.run_count
 
-    # --- what a pick is worth ---
+    # --- the worth of a pick ---
 
     def worth(self, pulls: int, run: int = 0) -> Floats:
-        """Return what each arm is worth after that many pulls: its test score in that run.
+        """Return the worth of each arm after `pulls` pulls: its test score in `run`.
 
-        Without test scores: the mean of its last L/50 mean rewards.
+        Without test scores, it is the mean of the arm's last L/50 mean rewards.
         """
         if self.test is not None:
             return self.test[:, run, pulls - 1]
         return self.means[:, max(0, pulls - self.last) : pulls].mean(axis=1)
 
     def truth(self, run: int = 0) -> Floats:
-        """Return what each arm is worth when it is trained to the end."""
+        """Return the worth of each arm if it is trained to the end."""
         return self.worth(self.length, run)
 
 
 class Skipped(NamedTuple):
-    """A file or a set that could not be used, and why."""
+    """A file or a set that could not be used, and the reason."""
 
     what: str
     why: str

@@ -1,4 +1,4 @@
-"""Problems of a user's own folder: every file is a problem, each subfolder a set.
+"""Problems from a user's own folder: each file is a problem, and each subfolder is a set.
 
 Layouts are those of `latebloomer.problems.recorded`: a ``.csv`` or ``.parquet`` with one column
 per learner and one row per pull, or an ``.npz`` with one array per learner (or a table
@@ -29,10 +29,10 @@ from latebloomer.session.events import (
 )
 
 SHORTEST = 4  # pulls
-RUN = re.compile(r"(.+)\.run(\d+)")  # the stem of a file that holds one run
-SQLITE = b"SQLite format 3\x00"  # how every journal begins
+RUN = re.compile(r"(.+)\.run(\d+)")  # stem of the name of a file with one run
+SQLITE = b"SQLite format 3\x00"  # first bytes of every journal
 COMPANIONS = ("-wal", "-shm", ".lock")  # endings of files that a journal leaves next to it
-CHECKPOINTS = ".checkpoints"  # ending of the folder that it leaves next to it
+CHECKPOINTS = ".checkpoints"  # ending of the folder of checkpoints next to a journal
 
 
 def read_folder(folder: Path, sigma: float | None = None) -> tuple[list[Curves], list[Skipped]]:
@@ -41,19 +41,19 @@ def read_folder(folder: Path, sigma: float | None = None) -> tuple[list[Curves],
     Parameters
     ----------
     folder : Path
-        Folder with a file for each past race.
+        Folder with a file for each problem.
     sigma : float | None
         Standard deviation of noise that is added. Default: no noise.
 
     Returns
     -------
     tuple
-        Problems, and what was skipped with its reason.
+        Problems, and skipped files with their reasons.
 
     Raises
     ------
     CurveError
-        There is no such folder, or no file in it can be used.
+        The folder does not exist, or no file in it can be used.
     """
     if not folder.is_dir():
         raise CurveError(f"{folder}: there is no such folder")
@@ -73,7 +73,7 @@ def read_folder(folder: Path, sigma: float | None = None) -> tuple[list[Curves],
 
 
 def files_by_problem(folder: Path) -> dict[Path, list[Path]]:
-    """Return the files of each problem; files of its runs, in their order, under one name."""
+    """Return the files of each problem by name; several runs of a problem are in order."""
     runs_by_name: dict[Path, list[tuple[int, Path]]] = {}
     for path in sorted(folder.rglob("*")):
         inside = path.relative_to(folder)
@@ -98,7 +98,7 @@ def _problem(folder: Path, name: Path, paths: list[Path], sigma: float | None) -
 
 
 def _runs(paths: list[Path]) -> tuple[Floats, str]:
-    """Return rewards (learners, runs, pulls), and a note on them."""
+    """Return rewards (learners, runs, pulls), and a note about them."""
     path = paths[0]
     try:
         if path.suffix not in READERS:
@@ -118,7 +118,7 @@ def _runs(paths: list[Path]) -> tuple[Floats, str]:
 def read_journal(path: Path) -> tuple[Floats, str]:
     """Return the rewards (learners, 1, pulls) of a finished race, and a note.
 
-    Curves end where the first of them ends. Learners that failed are left out.
+    All curves are cut to the length of the shortest one. Failed learners are left out.
     """
     with path.open("rb") as file:
         if file.read(len(SQLITE)) != SQLITE:

@@ -1,16 +1,16 @@
-"""Learners recorded on tables: scores and seconds of every pull, in a file of this package.
+"""Learners recorded on data tables: scores and seconds of every pull, in a file of this package.
 
 `recorded_tables.npz` holds two collections, and `recorded_tables.md` says where they come from:
 ``tables`` (53 public data sets) and ``fresh`` (26 data sets of scikit-learn and synthetic ones).
 Each has scores on validation and on test rows (higher is better) and the processor seconds of
 training and of scoring the validation rows, for each problem, split, learner and pull. All
-learners of a split share its rows, so their scores share the noise of the split.
+learners of a split use the same rows, so their scores share the noise of the split.
 
-The 53 problems are two halves, by a rule that looks at the name alone (`is_for_design`): one on
-which this library's races in seconds were designed, and one for reports.
+The 53 problems are divided into two halves by a rule that uses only the name (`is_for_design`):
+one half for the design of this library's races in seconds, and one half for reports.
 
-To be small, numbers are rounded, and differences along the pulls are stored: scores are kept to
-four decimals, seconds to a sixteenth of a factor of two (at most 2.2 % off).
+To keep the file small, numbers are rounded, and differences between pulls are stored. Scores are
+rounded to four decimals, and seconds to powers of 2^(1/16) (an error of at most 2.2 %).
 """
 
 from collections.abc import Iterator, Mapping
@@ -26,14 +26,14 @@ from latebloomer.problems.curves import Floats
 
 FILE = Path(__file__).with_name("recorded_tables.npz")
 SCORES, SECONDS = ("valid", "test"), ("train_seconds", "score_seconds")
-SCORE_STEPS = 10_000  # of a score of 1
-TIME_STEPS = 16  # of a factor of two
-SHORTEST = 1e-6  # seconds that are stored as 0
+SCORE_STEPS = 10_000  # steps per score of 1
+TIME_STEPS = 16  # steps per factor of two
+SHORTEST = 1e-6  # times below this number of seconds are stored as 0
 DESIGN, REPORT, FRESH = SETS = ("tables-design", "tables-report", "tables-fresh")
 
 
 def is_for_design(problem: str) -> bool:
-    """Return whether a problem belongs to the half on which races in seconds were designed.
+    """Return whether a problem is in the half for the design of races in seconds.
 
     >>> is_for_design("jb-abalone"), is_for_design("Ecdat-HI:whi")
     (False, True)
@@ -42,7 +42,7 @@ def is_for_design(problem: str) -> bool:
 
 
 def recorded_tables(group: str) -> Iterator[Curves]:
-    """Yield the problems of one of the `SETS`; a run is a split, and test scores come with it."""
+    """Yield the problems of one of the `SETS`; a run is a split, and it has test scores."""
     kept = read_collection("fresh" if group == FRESH else "tables")
     for place, name in enumerate(kept.problems):
         if group in (FRESH, DESIGN if is_for_design(name) else REPORT):
@@ -78,7 +78,7 @@ def read_collection(name: str, file: Path = FILE) -> Collection:
 
 
 def packed_collection(name: str, arrays: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arrays that the file holds of a collection, from scores and seconds as floats."""
+    """Return the arrays to store for a collection, from scores and seconds as floats."""
     content = {f"{name}|{what}": np.array(arrays[what]) for what in ("problems", "learners")}
     for what in SCORES:
         content[f"{name}|{what}"] = packed(np.rint(np.asarray(arrays[what], float) * SCORE_STEPS))
@@ -89,7 +89,7 @@ def packed_collection(name: str, arrays: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def packed(numbers: Any) -> Any:
-    """Return differences along the last axis as two tables of bytes, which compress well.
+    """Return differences along the last axis as two tables of bytes, which can be compressed well.
 
     A difference d is stored as 2 d, or as -2 d - 1 if it is negative.
 
@@ -102,7 +102,7 @@ def packed(numbers: Any) -> Any:
 
 
 def unpacked(table: Any) -> Any:
-    """Return what was packed.
+    """Return the numbers from the tables of `packed`.
 
     >>> unpacked(packed(np.array([[3, 5, 4]]))).tolist()
     [[3, 5, 4]]

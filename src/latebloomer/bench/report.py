@@ -1,4 +1,4 @@
-"""The report of a bench: as Markdown, and as a picture of rank loss against the budget."""
+"""The report of a bench as Markdown, and as a picture of rank loss against the budget."""
 
 from collections.abc import Sequence
 from math import isnan
@@ -42,7 +42,7 @@ MEASURES = (
     "random subset."
 )
 SHOWN_SKIPS = 20
-EMPHASIZED, WIDE = "auto", 3.0  # the default has the wide line
+EMPHASIZED, WIDE = "auto", 3.0  # the default policy has the widest line
 PANELS_A_ROW = 3
 
 
@@ -50,7 +50,7 @@ def markdown(
     lines: Sequence[Line], baseline: str, drawn: str, seconds: float,
     notes: Sequence[str], skipped: Sequence[Skipped],
 ) -> str:  # fmt: skip
-    """Return the whole report."""
+    """Return the whole report as Markdown."""
     problems = {line.group: line.problems for line in lines if line.group != ALL}
     counts = ", ".join(f"{count} of {group}" for group, count in problems.items())
     parts = ["# Bench", f"{drawn}; {counts} problems; {seconds:.0f} s."]
@@ -94,7 +94,7 @@ def _in_pulls(lines: Sequence[Line], baseline: str) -> list[str]:
 
 
 def what_is_drawn(problems: Sequence[Curves], draws: int) -> str:
-    """Return what differs from draw to draw: noise, runs, or only the order of the learners."""
+    """Return text about what differs between draws: noise, runs, or only the order of learners."""
     runs = any(curves.runs is not None for curves in problems)
     noise = any(curves.noisy and curves.runs is None for curves in problems)
     if not runs and not noise:
@@ -113,7 +113,7 @@ def ranked(lines: Sequence[Line], group: str) -> list[Line]:
 
 
 def losses_in_seconds(lines: Sequence[Line]) -> str:
-    """Return the table of regret in the end and as returned, set by set."""
+    """Return the table of regret "in the end" and "as returned", set by set."""
     groups = [group for group in dict.fromkeys(line.group for line in lines) if group != ALL]
     by_cell = {(line.policy, line.group): line for line in lines if line.budget == ALL}
     top = sorted(ranked(lines, lines[-1].group), key=lambda line: line.regret)
@@ -193,7 +193,7 @@ def difference(line: Line, base: bool, what: str = "rank_loss") -> str:
     return "–" if base else f"{sign}{decimals(more, 4)} ± {spread}"
 
 
-# --- as a picture: rank loss against the budget, set by set ---
+# --- the picture: rank loss against the budget, set by set ---
 
 
 def draw_picture(lines: Sequence[Line], path: Path) -> None:

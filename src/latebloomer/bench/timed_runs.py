@@ -1,7 +1,8 @@
-"""Races on recorded scores within recorded seconds, as `race(seconds=...)` runs them.
+"""Races on recorded scores within recorded seconds, like `race(seconds=...)`.
 
-Scores and seconds of every pull, training and scoring, go through a real session with a clock that
-only they move. A budget is a time: a number of full trainings of average cost.
+The recorded scores of all pulls are reported to a real race, and its clock advances by their
+recorded seconds of training and scoring. A budget is a time: that of a number of full trainings
+with average cost.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -18,15 +19,15 @@ from latebloomer.racing.race_state import RaceState
 from latebloomer.racing.settings import Settings
 from latebloomer.session.events import FINISHED, Created, LearnerLeft, ScoreReported
 
-Ways = Mapping[str, Mapping[str, Any]]  # by label, settings of a race: its policy and others
+Ways = Mapping[str, Mapping[str, Any]]  # settings of a race by label, including its policy
 
 
 def race_in_seconds(
     scores: Floats, seconds: Floats, limit: float, policy: Any, **others: Any
 ) -> RaceState:
-    """Race on recorded scores and seconds (arm, pull); return the race at its end.
+    """Run a race on recorded scores and seconds (arm, pull); return its final state.
 
-    A learner has finished where its score is nan.
+    A learner finishes before its first nan score.
     """
     arms, horizon = scores.shape
     chosen = default_or_named(policy)
@@ -51,7 +52,7 @@ def race_problem(
 ) -> Floats:
     """Return the mean costs (way, budget, measure) of a problem; budgets in full trainings.
 
-    Each recorded run is raced on once, `draws` of them at most, with the arms in a random order.
+    Each recorded run is used once, at most `draws` runs, with the arms in a random order.
     """
     draws = min(draws, curves.run_count)
     runs, tables = curves.runs_shown(draws, seed), curves.tables(draws, seed)
@@ -85,7 +86,7 @@ def race_all(
     advance: Callable[[int], None] = lambda _: None,
     is_stopped: Callable[[], bool] = lambda: False,
 ) -> list[Floats]:
-    """Return `race_problem` of each problem, one after the other; fewer if it is stopped."""
+    """Return the result of `race_problem` for each problem; fewer if `is_stopped`."""
     costs: list[Floats] = []
     for curves in problems:
         if is_stopped():

@@ -1,9 +1,9 @@
-"""The way to Ray: start one here, or join one that runs, and leave things as they were.
+"""The connection to Ray: start it on this machine, or join a running cluster.
 
-A Ray cluster runs any code that it is sent. One that is started here listens on the loopback
-interface alone, asks for a token, keeps its files where only this user can enter, and ends with
-the program, however that ends (`docs/security.md`); one that runs already is joined and
-left running.
+A Ray cluster runs any code that it is sent. A Ray that is started here listens only on the
+loopback interface, requires a token, has its files where only this user can enter, and ends with
+the program, however the program ends (`docs/security.md`). A running cluster is joined and left
+running.
 """
 
 from latebloomer.cluster.connection import Cluster

@@ -1,4 +1,4 @@
-"""A connection to Ray: what there is, and questions to its nodes."""
+"""A connection to Ray: its nodes and their resources, and calls of functions on all nodes."""
 
 import os
 import secrets
@@ -27,17 +27,17 @@ from latebloomer.errors import (
 from latebloomer.version import __version__
 
 LOOPBACK = ("127.0.0.1", "::1")
-WAIT = 60.0  # seconds in which a node must answer a question
+WAIT = 60.0  # seconds in which a node must answer a call
 PURPOSE = "races and simulations on several cores or machines"
 
 
 class Cluster:
-    """A connection to Ray. `close` ends what was started here and nothing else.
+    """A connection to Ray; `close` ends only what this connection has started.
 
-    Without an `address` the program's own connection is used where it has one, then the cluster
-    that the environment variable RAY_ADDRESS names, else a Ray is started on this machine that
-    declares `cores` CPUs (all of its cores, if not given). "auto" joins the Ray that runs on this
-    machine, "ray://host:10001" one elsewhere.
+    Without an `address`, the connection of the program is used if it has one; otherwise the
+    cluster in the environment variable RAY_ADDRESS; otherwise Ray is started on this machine with
+    `cores` CPUs (default: all cores). "auto" joins the Ray that runs on this machine, and
+    "ray://host:10001" joins a cluster elsewhere.
     """
 
     def __init__(self, address: str | None = None, cores: int | None = None) -> None:
@@ -56,17 +56,17 @@ class Cluster:
                 f"cores={cores} and address={address!r}, but cores is for a Ray that is started "
                 "here: leave one of them out"
             )
-        if find_spec("ray") is None:  # an error before anything is begun
+        if find_spec("ray") is None:  # raise an error before anything is started
             extra("ray", PURPOSE, "ray")
         where = address or os.environ.get("RAY_ADDRESS") or "local"
         self._address = None if where == "local" else where
         self._cores = cores
         self.local = False  # whether Ray was started here
         self.ray: Any = None
-        self._closing = ExitStack()  # what was begun here, and nothing else
+        self._closing = ExitStack()  # ends only what was started here
 
     def open(self) -> "Cluster":
-        """Connect to Ray; raise an error if the address is wrong."""
+        """Connect to Ray; raise an error if that is not possible."""
         ray = sys.modules.get("ray")
         connected = ray is not None and ray.is_initialized()
         address = self._address
@@ -85,7 +85,7 @@ class Cluster:
         return self
 
     def close(self) -> None:
-        """End a Ray that was started here, or leave one that was joined."""
+        """End Ray if it was started here, or leave a cluster that was joined."""
         self._closing.close()
 
     __enter__ = open
@@ -102,7 +102,7 @@ class Cluster:
         try:
             self._init(**where, num_cpus=self._cores, include_dashboard=False)
         except BaseException as error:
-            self.close()  # some of its processes may run
+            self.close()  # some of its processes may already run
             if not isinstance(error, Exception):
                 raise
             problem = f"Ray could not be started on this machine ({reason_of(error)})"
@@ -114,8 +114,9 @@ class Cluster:
             extra("grpc", "addresses that begin with ray://", "ray")
         try:
             _need_listener(address)
-            # A token is shown of itself only to what "auto" finds on this machine, as Ray does:
-            # one that is shown to a cluster without tokens locks its workers out of this process.
+            # Like Ray, send a token by default only to the cluster that "auto" finds on this
+            # machine: if a cluster without tokens gets a token, its workers cannot connect to this
+            # process.
             self._init(address="auto" if self._address == "auto" else address)
         except (self.ray.exceptions.RayError, RuntimeError, ValueError, OSError) as error:
             if "uthentication" in f"{type(error)} {error} {error.__cause__}":
@@ -144,7 +145,7 @@ class Cluster:
         if self._address in (None, "auto"):
             return
         if str(self._address).startswith("ray://") and self.ray.util.client.ray.is_connected():
-            return  # by the same way; whether to the same place cannot be seen
+            return  # connected in the same way; whether to the same cluster is not known
         there = self.ray.get_runtime_context().gcs_address
         if there != self._address:
             raise ClusterError(
@@ -152,16 +153,16 @@ class Cluster:
                 "leave the address out, or call ray.shutdown() first"
             )
 
-    # --- what there is ---
+    # --- nodes and resources ---
 
     def nodes(self) -> list[dict[str, Any]]:
         """Return the nodes that are alive, as Ray describes them."""
         return [node for node in self.ray.nodes() if node["Alive"]]
 
     def room(self, wanted: Mapping[str, float]) -> int:
-        """Return how many times `wanted` fits the nodes together, if nothing else uses them.
+        """Return how many times `wanted` fits all nodes together, if nothing else uses them.
 
-        Where they fit nowhere, an error says what is asked for and what each node has.
+        If it fits on no node, an error says what is requested and what each node has.
         """
         nodes = self.nodes()
         need = {name: amount for name, amount in wanted.items() if amount}
@@ -179,7 +180,7 @@ class Cluster:
         return fits
 
     def ask_nodes(self, question: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
-        """Return every node's answer to a function call, by node id; exceptions among them."""
+        """Return the result of a function call on every node, by node ID, or its exception."""
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
         remote = self.ray.remote(num_cpus=0, max_retries=2)(question)
@@ -190,17 +191,17 @@ class Cluster:
             for node in self.nodes()
         }
         answers = {node: self._answer(call) for node, call in calls.items()}
-        there = {node["NodeID"] for node in self.nodes()}  # one may have left meanwhile
+        there = {node["NodeID"] for node in self.nodes()}  # a node may have left meanwhile
         return {node: answer for node, answer in answers.items() if node in there}
 
     def _answer(self, call: Any) -> Any:
         try:
             return self.ray.get(call, timeout=WAIT)
-        except Exception as error:  # of the question or of Ray: the asker decides
+        except Exception as error:  # an error of the function or of Ray: the caller decides
             return getattr(error, "cause", None) or error
 
     def need_same_version(self) -> None:
-        """Raise unless every node has this latebloomer: another one may decide otherwise."""
+        """Raise an error unless all nodes have this version of latebloomer and Python."""
         for node, answer in self.ask_nodes(_version).items():
             if answer != _version():
                 answered = (
@@ -216,7 +217,7 @@ class Cluster:
 def explained(advice: str) -> Iterator[None]:
     """Return a context in which an error of Ray's own code becomes a `ClusterError`.
 
-    Ray raises plain exceptions, too, where its processes have died.
+    Ray also raises plain exceptions if its processes have died.
     """
     try:
         yield
@@ -230,10 +231,10 @@ def explained(advice: str) -> Iterator[None]:
 
 
 def _is_loopback(address: str) -> bool:
-    """Return whether this names a Ray that listens on the loopback interface.
+    """Return whether an address is on the loopback interface.
 
-    Where Ray may use all interfaces it replaces such a host by the machine's own address, at
-    which that one does not answer, and tries for minutes.
+    If Ray may use all interfaces, it replaces such a host by the machine's own address, at which a
+    Ray on the loopback interface does not answer, and tries for minutes.
 
     >>> _is_loopback("127.0.0.1:6379"), _is_loopback("10.0.0.5:6379")
     (True, False)
@@ -243,10 +244,10 @@ def _is_loopback(address: str) -> bool:
 
 
 def _running_here() -> str:
-    """Return the address of the Ray that runs on this machine, as `ray start` notes it.
+    """Return the address of the Ray on this machine from the file that `ray start` writes.
 
-    Ray would also look through all processes for one that some program has started for itself,
-    and try for minutes where that one does not let it in.
+    Ray itself would also search all processes for a Ray that some program has started for its own
+    use, and try for minutes to connect to it.
     """
     note = Path(os.environ.get("RAY_TMPDIR") or "/tmp", "ray", "ray_current_cluster")
     try:
@@ -259,7 +260,7 @@ def _running_here() -> str:
 
 
 def _need_listener(address: str) -> None:
-    """Raise where nothing listens: Ray itself would try again for minutes."""
+    """Raise an error if nothing listens at an address: Ray itself would try for minutes."""
     host, _, port = address.removeprefix("ray://").rpartition(":")
     if port.isdigit():
         socket.create_connection((host.strip("[]"), int(port)), timeout=10).close()
@@ -278,28 +279,29 @@ def _named(have: Mapping[str, float], wanted: Mapping[str, float]) -> str:
     return ", ".join(f"{have.get(name, 0):g} {name}" for name in wanted)
 
 
-# Ray listens on all interfaces unless its node's address is the loopback one, and it takes that
-# one only where this variable is 0 (the default on macOS and Windows), whatever `init` is told.
+# Ray listens on all interfaces unless its node has the loopback address, which it uses only if
+# this variable is 0 (the default on macOS and Windows), whatever the arguments of `init` are.
 ALL_INTERFACES = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
-TOKEN = Path("~/.ray/auth_token")  # where Ray keeps one unless told otherwise
-# The path of a socket has at most 103 bytes (107 on Linux), of which
-# /latebloomer-12345678/ray/session_2026-01-01_00-00-00_000000_1234567/sockets/plasma_store is 89.
+TOKEN = Path("~/.ray/auth_token")  # default place of Ray's token
+# The path of a socket can have at most 103 bytes (107 on Linux), and
+# /latebloomer-12345678/ray/session_2026-01-01_00-00-00_000000_1234567/sockets/plasma_store needs
+# 89.
 LONGEST = 103 - 89
-PATIENCE = 60.0  # seconds for the watchdog to end what `ray.shutdown` leaves
+PATIENCE = 60.0  # seconds to wait until the watchdog has ended what `ray.shutdown` left
 
 
 class PrivateFolder:
-    """A folder for one Ray that only this user can enter; `close` ends that Ray and removes it.
+    """A folder for one Ray that only this user can enter; `close` ends Ray and removes the folder.
 
-    Ray makes the folder that it is given, and those inside, open to all: it gets one inside.
-    Should this program be killed, its watchdog does what `close` does.
+    Ray opens its folder, and the folders inside, to all users. So it gets a folder inside of this
+    one. If this program is killed, its watchdog does the same as `close`.
     """
 
     def __init__(self) -> None:
         self.path = Path(tempfile.mkdtemp(prefix="latebloomer-", dir=_temporary()))
         script = Path(__file__).with_name("watchdog.py")
-        # Isolated: it reads no code from the working folder. In its own session: what ends
-        # this program by Ctrl-C or with its process group does not reach it.
+        # The watchdog is isolated, so it reads no code from the working folder. It has its own
+        # session, so Ctrl-C or signals to this program's process group do not reach it.
         self._watchdog = subprocess.Popen(
             [sys.executable, "-I", "-S", script, str(os.getpid()), self.path],
             stdin=subprocess.PIPE,
@@ -309,31 +311,32 @@ class PrivateFolder:
         )
 
     def close(self) -> None:
-        """End what is left of the Ray in this folder and remove the folder."""
+        """End remaining processes of the Ray in this folder, and remove the folder."""
         with suppress(subprocess.TimeoutExpired):
             self._watchdog.communicate(b"end", timeout=PATIENCE)
-        shutil.rmtree(self.path, ignore_errors=True)  # where somebody has ended the watchdog
+        shutil.rmtree(self.path, ignore_errors=True)  # in case the watchdog was ended
 
 
 def _temporary() -> str:
-    """Return a temporary folder that leaves room for the names of Ray's sockets."""
+    """Return a temporary folder with a path short enough for the names of Ray's sockets."""
     named = os.environ.get("RAY_TMPDIR")
     usual = named or tempfile.gettempdir()
     return "/tmp" if os.name == "posix" and not named and len(usual) > LONGEST else usual
 
 
 def make_token() -> None:
-    """Make a token for Ray that no other user can read, if the user has none yet.
+    """Create a token for Ray that no other user can read, if the user has none yet.
 
-    Ray would make one itself, in a file that all can read. This one gets its name when it is
-    whole: another program that starts now finds all of it, or none.
+    Ray itself would create a token in a file that all users can read. Here the file gets its name
+    when it is complete, so another program that starts at the same time finds the complete token
+    or none.
     """
     if os.environ.get("RAY_AUTH_TOKEN") or os.environ.get("RAY_AUTH_TOKEN_PATH"):
         return
     path = TOKEN.expanduser()
-    with suppress(OSError):  # no home to write to: Ray says so when it starts
+    with suppress(OSError):  # the home folder cannot be written: Ray reports it when it starts
         if path.exists():
-            path.chmod(0o600)  # `ray get-auth-token --generate` leaves it for all to read
+            path.chmod(0o600)  # `ray get-auth-token --generate` lets all users read it
             return
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         number, draft = tempfile.mkstemp(prefix=".auth_token-", dir=path.parent)  # mode 0600
@@ -347,8 +350,8 @@ def ask_for_token(loaded: bool) -> None:
     if "RAY_AUTH_MODE" not in os.environ:
         os.environ["RAY_AUTH_MODE"] = "token"
         if loaded:
-            # What Ray itself does there; it has no public way to read its environment again.
-            # Where this is gone, Ray's default holds (a token, in 2.60).
+            # Ray has no public function to read its environment again, so do what Ray does. If
+            # this attribute is removed, Ray's default applies (a token, in 2.60).
             with suppress(Exception):
                 import_module("ray._raylet").Config.initialize("")
     if os.environ["RAY_AUTH_MODE"].lower() == "token":
@@ -357,11 +360,11 @@ def ask_for_token(loaded: bool) -> None:
 
 @contextmanager
 def loopback_only(here: bool) -> Iterator[None]:
-    """Keep Ray to the loopback interface while it is imported and started, or joined, here.
+    """Restrict Ray to the loopback interface while it is imported and started or joined.
 
-    Ray reads the setting when it is imported. Where the program has done that before there is no
-    public way left (`init(_node_ip_address="127.0.0.1")` is replaced by the machine's address, and
-    so is the host of an address that is joined): it is set where Ray keeps it.
+    Ray reads the setting when it is imported. If the program has already imported Ray, there is no
+    public way to change it: Ray replaces `init(_node_ip_address="127.0.0.1")`, and the host of an
+    address to join, by the machine's address. So the value that Ray has stored is set.
     """
     if not here or ALL_INTERFACES in os.environ:
         yield

@@ -1,1 +1,1 @@
-"""A race drawn as HTML and SVG from plain data; `RacePage` is that data, `race_html` draws it."""
+"""The page of a race as HTML and SVG: `RacePage` is its plain data, and `race_html` draws it."""

@@ -1,9 +1,10 @@
-"""Learning curves as inline SVG: no font, nothing to load.
+"""Learning curves as inline SVG, which needs no fonts or other files.
 
-A picture is as wide as its place, and its text is as large on a phone as on a desk: curves are
-drawn in separate coordinates, stretched by a view box, and everything else stands at percentages
-of the picture. So a curve that grows is a path to which points are added, an axis that moves
-changes one view box, and `page.js` zooms by placing what has a `data-at` again.
+A picture is as wide as the space for it, and its text has the same size on a phone and on a
+desktop. For this, curves are drawn in separate coordinates that a view box stretches, and
+everything else is placed at percentages of the picture. So points are added to the path of a
+growing curve, a changed axis only changes one view box, and `page.js` zooms by moving the elements
+with `data-at`.
 """
 
 from collections.abc import Iterable, Sequence
@@ -18,22 +19,22 @@ from latebloomer.session.arm_views import LearnerView
 from latebloomer.session.decisions import ForecastView
 from latebloomer.session.events import DROPPED
 
-HEIGHT = 340  # of the curves, in pixels
+HEIGHT = 340  # height of the curves in pixels
 LINE = 15  # pixels between two names
-ROOMY = 1.6  # a view this much wider than its content is made narrower
-FAR = 4  # times the pulls made: a horizon beyond that is named, but not in the picture
-LEVELS = 6  # marked phases; of more, evenly chosen ones
-LETTER = 0.021  # of the width that a letter of their text takes on a phone
-THIN = 0.01  # of the height: an area that is not taller is not seen
-NAME = 20  # characters of a name next to its curve
+ROOMY = 1.6  # a view that is wider than its content by more than this factor is made narrower
+FAR = 4  # a horizon beyond this many times the pulls made is named, but not drawn
+LEVELS = 6  # maximum marked phases; of more, evenly spaced ones
+LETTER = 0.021  # share of the picture's width of a letter of their text, on a phone
+THIN = 0.01  # share of the height; lower areas cannot be seen
+NAME = 20  # maximum characters of a name next to its curve
 
 
 @dataclass(frozen=True)
 class View:
-    """The part of the plane that is seen, and the coordinates that paths are written in.
+    """The visible part of the plane, and the coordinates in which paths are written.
 
-    Paths have scores as (origin - score) / unit, which does not change while a race is watched: a
-    picture's own numbers have seven digits, too few for 1,000,000.01.
+    Paths contain (origin - score) / unit instead of scores, because numbers in pictures have only
+    seven digits, too few for 1,000,000.01. Origin and unit do not change while a race is watched.
     """
 
     origin: float
@@ -43,15 +44,15 @@ class View:
     high: float
 
     def x(self, pull: float) -> str:
-        """Return a place across the picture."""
+        """Return the horizontal place of a pull, as a percentage."""
         return percent(min(1.0, pull / self.longest))
 
     def y(self, score: float) -> float:
-        """Return a place from 0, the top, to 1; scores beyond the view are at its edge."""
+        """Return the vertical place of a score, from 0 (top) to 1, limited to the view."""
         return (self.high - min(self.high, max(self.low, score))) / (self.high - self.low)
 
     def at(self, point: Point, x: str = "x", y: str = "y") -> str:
-        """Return a place as attributes; `page.js` moves what has `data-at`."""
+        """Return a place as attributes; `page.js` moves elements with `data-at`."""
         place = f'{x}="{self.x(point.pull)}" {y}="{percent(self.y(point.score))}"'
         return f'{place} data-at="{point.pull:g} {point.score:.7g}"'
 
@@ -67,12 +68,12 @@ class View:
 
 
 def view_of(page: RacePage, before: View | None = None) -> View:
-    """Return what to show of a race; the same as before as long as everything fits."""
+    """Return the view of a race; it stays unchanged as long as everything fits."""
     fans = [fan for learner in page.learners if (fan := fan_of(learner)) is not None]
     scores = [score for fan in fans for score in (fan.level, fan.score)]
     for curve in (
         page.curves[learner.arm] for learner in page.learners
-    ):  # the first fifth may be odd
+    ):  # the first fifth of a curve may have unusual scores
         scores += [point.score for point in curve.smoothed(len(curve) // 5)]
     low, high = min(scores, default=0.0), max(scores, default=1.0)
     wide, longest = ROOMY * 1.2 * (high - low), _longest(page, [fan.at for fan in fans])
@@ -85,7 +86,7 @@ def view_of(page: RacePage, before: View | None = None) -> View:
 
 
 def fan_of(learner: LearnerView) -> ForecastView | None:
-    """Return the forecast of a learner that the picture has, if any."""
+    """Return the forecast of a learner that the picture shows, if any."""
     forecast = learner.forecast
     return (
         forecast
@@ -95,14 +96,14 @@ def fan_of(learner: LearnerView) -> ForecastView | None:
 
 
 def forecast_start(learner: LearnerView, forecast: ForecastView) -> Point:
-    """Return where a forecast starts: the score that its gain is added to, when it was made."""
+    """Return the start of a forecast: the score to which its gain is added, and its pull."""
     return Point(
         learner.pulls if learner.decision is None else learner.decision.pulls, forecast.level
     )
 
 
 def _longest(page: RacePage, ahead: Sequence[float]) -> float:
-    """Return the horizon; if that is far, the pulls made, forecasts, and levels that are near."""
+    """Return the right end: the horizon or, if that is far, the end of pulls and forecasts."""
     longest = max([1, *(learner.pulls for learner in page.learners)])
     if page.horizon <= FAR * longest:
         return max(page.horizon, longest)
@@ -112,7 +113,7 @@ def _longest(page: RacePage, ahead: Sequence[float]) -> float:
 
 
 def draw_curves(page: RacePage, view: View, looks: Looks, raw: bool) -> str:
-    """Draw the learning curves with everything that belongs to them."""
+    """Draw the learning curves with axes, forecasts, marks and names."""
     paths = "".join(
         curve_paths(learner, page.curves[learner.arm], view, looks[learner.arm], raw)
         for learner in reversed(_shown(page))
@@ -130,7 +131,7 @@ def draw_curves(page: RacePage, view: View, looks: Looks, raw: bool) -> str:
 
 
 def _titles(higher_is_better: bool) -> str:
-    """Return what the axes show; `page.js` changes the horizontal one."""
+    """Return the titles of the axes; `page.js` changes the horizontal one."""
     better = "higher" if higher_is_better else "lower"
     across = text_at("50%", "100%", "pulls of each learner", "tick middle", 'id="across" dy="38"')
     return text_at("0", "0", f"score ({better} is better)", "tick", 'dx="-44" dy="-26"') + across
@@ -141,7 +142,7 @@ def _shown(page: RacePage) -> list[LearnerView]:
 
 
 def describe_curves(page: RacePage) -> str:
-    """Return the picture in a sentence, for readers who cannot see it."""
+    """Return a sentence about the picture, for readers who cannot see it."""
     best = "" if page.best is None else f"; {page.best} is {'kept' if page.final else 'leading'}"
     return f"Learning curves of {len(page.learners)} learners after {page.spent:,} pulls{best}"
 
@@ -149,23 +150,23 @@ def describe_curves(page: RacePage) -> str:
 def curve_paths(
     learner: LearnerView, curve: ThinnedCurve, view: View, look: str, raw: bool
 ) -> str:
-    """Draw a learner's curve, below it the scores that it is the mean of."""
+    """Draw a learner's smoothed curve and, below it, the individual scores."""
     strong = f'<path d="{path_of(curve.smoothed(), view)}"/>'
     faint = f'<path class="raw" d="{path_of(curve.raw(), view)}"/>' if raw else ""
     return f'<g id="c{learner.arm}" class="curve {look}">{faint}{strong}</g>'
 
 
 def path_of(points: Sequence[Point], view: View, more: bool = False) -> str:
-    """Return points as a path, or as what follows one."""
+    """Return points as a path or, with `more`, as its continuation."""
     if not points:
         return ""
     text = "L".join(view.place(point) for point in points)
-    # A line of no length has round ends: a curve of one point is a dot.
+    # A line without length still has round ends, so a curve of one point is a dot.
     return f"L{text}" if more else f"M{text}" + ("h0" if len(points) == 1 else "")
 
 
 def draw_axes(view: View) -> str:
-    """Draw grid, ticks and their numbers."""
+    """Draw the grid, ticks and numbers."""
     shapes = []
     for value in ticks(view.low, view.high, 6):
         y = percent(view.y(value))
@@ -179,7 +180,7 @@ def draw_axes(view: View) -> str:
 
 
 def draw_fans(page: RacePage, view: View, looks: Looks) -> str:
-    """Draw the forecasts of colored learners; the line is the part of them that counts."""
+    """Draw the forecasts of colored learners; lines show the parts that count."""
     shapes = []
     for learner in _shown(page):
         forecast, look = fan_of(learner), looks[learner.arm]
@@ -198,7 +199,7 @@ def draw_fans(page: RacePage, view: View, looks: Looks) -> str:
 
 
 def draw_crosses(page: RacePage, view: View, looks: Looks) -> str:
-    """Draw where learners were dropped or failed. That seldom changes: it has its own place."""
+    """Draw crosses at drops and failures, in a separate element, because they rarely change."""
     cross = '<path class="cross" d="M-4-4l8 8m0-8l-8 8"/></svg>'
     return "".join(
         f'<svg class="mark {looks[learner.arm]}" {view.at(page.curves[learner.arm].end)} '
@@ -209,7 +210,7 @@ def draw_crosses(page: RacePage, view: View, looks: Looks) -> str:
 
 
 def draw_ends(page: RacePage, view: View, looks: Looks) -> str:
-    """Draw the horizon, phases to come, the ends of curves, and names of colored learners."""
+    """Draw the horizon, coming phases, ends of curves, and names of colored learners."""
     shapes, shown = [*_uprights(page, view)], _shown(page)
     for learner in [still for still in reversed(shown) if not still.left]:
         at = (
@@ -220,7 +221,7 @@ def draw_ends(page: RacePage, view: View, looks: Looks) -> str:
         arm = shown[0].arm
         at = view.at(page.curves[arm].at(page.selected[1]), "cx", "cy")
         shapes.append(f'<circle class="ring {looks[arm]}" {at} data-arm="{arm}" r="5"/>')
-    tips = [  # where names belong: the ends of forecasts, or of curves without one
+    tips = [  # places for names: ends of forecasts, or ends of curves without a forecast
         (
             Point(fan.at, learner.estimate)
             if (fan := fan_of(learner))
@@ -234,7 +235,7 @@ def draw_ends(page: RacePage, view: View, looks: Looks) -> str:
 
 
 def _paces(shown: Sequence[LearnerView]) -> str:
-    """Return the seconds of a mean pull of each learner, for an axis in seconds."""
+    """Return the mean seconds per pull of each learner, for an axis in seconds."""
     paces = " ".join(
         f"{learner.arm}:{learner.seconds / max(1, learner.pulls):.4g}" for learner in shown
     )
@@ -242,19 +243,19 @@ def _paces(shown: Sequence[LearnerView]) -> str:
 
 
 def _uprights(page: RacePage, view: View) -> Iterable[str]:
-    """Draw vertical lines with texts above the plot: the horizon, and phases to come."""
+    """Draw vertical lines with texts above the plot: the horizon and coming phases."""
     far = page.horizon > view.longest
     horizon = f"compared at pull {page.horizon:,}"
     ahead = [(pulls, k) for k, pulls in page.levels if pulls <= view.longest]
     step = ceil(len(ahead) / LEVELS) or 1
     texts = [(page.horizon, f"{horizon} →" if far else horizon, "horizon")]
     texts += [(pulls, f"best {k} continue to {pulls:,}", "level") for pulls, k in ahead[::-step]]
-    free = inf  # up to where the row of texts is free, as a share of the width
+    free = inf  # the row of texts is free up to here, as a share of the width
     for pulls, text, kind in texts:
         share, wide = min(1.0, pulls / view.longest), LETTER * len(text)
-        starts = share < wide  # at the left there is no room before the line
+        starts = share < wide  # near the left end, there is no room before the line
         left, right = (share, share + wide) if starts else (share - wide, share)
-        hidden = right > free  # `page.js` shows what there is room for
+        hidden = right > free  # `page.js` shows the texts that fit
         free = free if hidden else left
         x, at = view.x(pulls), f'data-at="{pulls}"'
         css = f"{kind} {'' if starts else 'end'}{' off' * hidden}"
@@ -266,9 +267,10 @@ def _uprights(page: RacePage, view: View) -> Iterable[str]:
 
 
 def _names(tips: Sequence[tuple[Point, LearnerView]], view: View, looks: Looks) -> str:
-    """Draw names to the right, at the heights of the ends, pushed apart if they would overlap.
+    """Draw names at the right, at the heights of the ends, moved apart if they would overlap.
 
-    What joins a name with its height is outside the plot: inside it would look like a curve.
+    The connector between a name and its height is outside the plot, because inside it would look
+    like a curve.
     """
     ends = sorted(tips, key=lambda end: (view.y(end[0].score), end[1].arm))
     heights = [view.y(point.score) for point, _ in ends]

@@ -1,4 +1,4 @@
-"""Where each learner's curve can be, as bars in SVG."""
+"""The intervals of a certificate as bars in SVG."""
 
 from collections.abc import Sequence
 from html import escape
@@ -9,16 +9,16 @@ from latebloomer.page.svg import Looks, padded, percent, text_at, ticks
 from latebloomer.page.tables import breakable
 from latebloomer.session.arm_views import LearnerView
 
-LEFT, RIGHT = (  # arrows at what is beyond the chart
+LEFT, RIGHT = (  # arrows for bars that continue beyond the chart
     '<svg x="0" y="50%"><path class="tip" d="M6-5l-7 5l7 5"/></svg>',
     '<svg x="100%" y="50%"><path class="tip" d="M-6-5l7 5l-7 5"/></svg>',
 )
 
 
 def draw_intervals(learners: Sequence[LearnerView], looks: Looks, misfit: str) -> str:
-    """Draw where each learner's curve can be, a dot at its last score, and the numbers below.
+    """Draw a bar for each learner's interval, a dot at its last score, and numbers below.
 
-    Arrows point at what is beyond the chart.
+    An arrow means that a bar continues beyond the chart.
     """
     seen = [learner.score for learner in learners if isfinite(learner.score)] or [0.0]
     reach = max(seen) - min(seen) or abs(max(seen)) or 1.0

@@ -1,4 +1,4 @@
-"""A race on one page: live while it runs and, frozen, as a report in one self-contained file."""
+"""The page of a race: a live page while it runs, and a report as one self-contained file."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
@@ -23,17 +23,17 @@ from latebloomer.page.tables import (
 from latebloomer.session.arm_views import LearnerView, varying_settings
 from latebloomer.session.events import FAILED
 
-COLORED = 12  # learners up to which each has a color; of more, the top ones have
+COLORED = 12  # maximum learners with a color; of more, the best ones
 TOP = 10
-WITH_RAW = 24  # learners up to which individual scores can be shown too
-INTERVALS = 20  # learners up to which each has an interval; of more, the top half of that
-OUTPUTS = 12  # learners whose last lines are shown
-MOST_EVENTS = 50  # on the page; why learners left is in the table as well
-NO_ICON = '<link rel="icon" href="data:,">'  # or a browser requests one from the server
-SPOKEN = ' aria-live="polite"'  # read aloud when it changes
+WITH_RAW = 24  # maximum learners for which individual scores can be shown, too
+INTERVALS = 20  # maximum learners with an interval; of more, the best half of this number
+OUTPUTS = 12  # maximum learners whose last lines are shown
+MOST_EVENTS = 50  # maximum events on the page; the table also says why learners left
+NO_ICON = '<link rel="icon" href="data:,">'  # otherwise a browser requests an icon from the server
+SPOKEN = ' aria-live="polite"'  # screen readers read it aloud when it changes
 BESIDE = '<span class="beside"> Names stand at the height at which curves or forecasts end.</span>'
 RAW = '<input type="checkbox" id="raw" checked><label for="raw">show individual scores</label>'
-SCALES = (  # of the axis of pulls; `page.js` draws them
+SCALES = (  # scales of the axis of pulls, which `page.js` draws
     '<p class="small scales" data-scripted hidden>horizontal axis: '
     '<label><input type="radio" name="unit" value="pulls" checked> pulls</label> '
     '<label><input type="radio" name="unit" value="seconds"> seconds of training</label> '
@@ -41,12 +41,12 @@ SCALES = (  # of the axis of pulls; `page.js` draws them
 )
 RANKED = "The policy ranks learners by their estimate."
 CLICK = "<span data-scripted hidden> Click a learner to highlight it.</span>"
-FIRST = 5  # learners that a notebook shows; the others are folded
-ABOVE = 4  # pieces above the curves; the last of them, the progress, is not in a notebook
+FIRST = 5  # number of learners that a notebook shows; the others are folded
+ABOVE = 4  # number of pieces above the curves; a notebook omits the last one, the progress
 
 
 def race_html(page: RacePage) -> str:
-    """Return the report: the whole file."""
+    """Return the report as a complete HTML file."""
     drawn, script = RaceDrawing(page).body(), page_file("page.js")
     body = f"<main>\n{drawn}\n</main><script>{script}</script>"
     name = f"{page.best} · latebloomer race"
@@ -54,7 +54,7 @@ def race_html(page: RacePage) -> str:
 
 
 def race_cell(page: RacePage) -> str:
-    """Return what a notebook shows: the verdict, curves, learners and settings, with a style."""
+    """Return the HTML for a notebook: verdict, curves, learners and settings, with a style."""
     style = page_file("race_page.css").replace(":root", "&")
     style = style.replace("body {", "& { padding: 12px 24px;")
     drawn = f'<div class="latebloomer">{RaceDrawing(page).brief()}</div>'
@@ -62,9 +62,9 @@ def race_cell(page: RacePage) -> str:
 
 
 class RaceDrawing:
-    """A race as named pieces of HTML, so that an open page can be sent only what changed.
+    """The page of a race as named pieces of HTML, so that only changed pieces are sent.
 
-    A drawing that follows another keeps its axes and colors as long as they fit.
+    A drawing with a previous drawing keeps its axes and colors as long as they fit.
     """
 
     def __init__(
@@ -74,14 +74,14 @@ class RaceDrawing:
         known = None if before is None else before.view
         self.view: curve_chart.View = curve_chart.view_of(page, known)
         self.slots: dict[int, int] = _slots(page.learners, {} if before is None else before.slots)
-        # The classes of each learner: its color, and whether it is the best.
+        # CSS classes of each learner: its color, and whether it is the best.
         colors = {arm: f"c{slot}" for arm, slot in self.slots.items()}
         self.looks = {
             learner.arm: colors.get(learner.arm, "gray") + " won" * learner.leads
             for learner in page.learners
         }
         self.raw = len(page.learners) <= WITH_RAW
-        self.shown = page.learners[:most_rows]  # the learners that have a row
+        self.shown = page.learners[:most_rows]  # the learners with a row in the table
 
     def body(self) -> str:
         """Return the whole page."""
@@ -93,14 +93,14 @@ class RaceDrawing:
         return f"{above}{self.curves()}{self._learners()}{below}"
 
     def brief(self) -> str:
-        """Return the top, curves, and the best learners: what can be on a page several times."""
+        """Return top, curves and best learners, with no `id` that could be twice on a page."""
         pieces = self.pieces()
         above = "".join([*pieces.values()][: ABOVE - 1])
         settings = _settings(self.page, folded=True)
         return f"{above}{self.curves(scripted=False)}{self._best_learners()}{settings}"
 
     def pieces(self) -> dict[str, str]:
-        """Return what stands in each named place, from the top, except for curves and rows."""
+        """Return the pieces by name, from the top, except for curves and rows."""
         page = self.page
         facts = "".join(f'<div class="fact">{fact}</div>' for fact in _facts(page))
         cards = f'<div class="facts">{facts}</div>' if facts else ""
@@ -132,7 +132,7 @@ class RaceDrawing:
         )
 
     def marks(self) -> dict[str, str]:
-        """Return what stands around the curves, in named places."""
+        """Return the pieces around the curves, by name."""
         seen = self.page, self.view, self.looks
         return {
             "axes": curve_chart.draw_axes(self.view),
@@ -144,7 +144,7 @@ class RaceDrawing:
         }
 
     def legend(self) -> str:
-        """Return the names of colored learners, for a phone, which has no room next to curves."""
+        """Return the names of colored learners, for phones, which have no room next to curves."""
         return " ".join(
             f'<span class="name {self.looks[learner.arm]}">'
             f"{SWATCH.format(look=self.looks[learner.arm])}"
@@ -154,7 +154,7 @@ class RaceDrawing:
         )
 
     def note(self) -> str:
-        """Return how to read the picture."""
+        """Return a note on how to read the picture."""
         page, better = self.page, "higher" if self.page.higher_is_better else "lower"
         ahead = [f"the best {k} learner{'s' * (k > 1)} to {n:,}" for k, n in page.levels[:3]]
         rest, gray = len(page.levels) - len(ahead), len(page.learners) - len(self.slots)
@@ -206,7 +206,7 @@ class RaceDrawing:
         return _section("How the budget was spent", RANKED + CLICK, table + more)
 
     def _best_learners(self) -> str:
-        """Return the first rows; the others in a part that a reader opens."""
+        """Return the table with the first rows, and the other rows in a folded part."""
         rows = [*self.rows().items()]
         best, others = dict(rows[:FIRST]), dict(rows[FIRST:])
         tables = learner_table(best, self._rule)
@@ -220,7 +220,7 @@ class RaceDrawing:
         return self.page.learners[0].rule if self.page.learners else ""
 
     def rows(self) -> dict[int, list[str]]:
-        """Return the cells of the table's rows, by the number of the learner, in order."""
+        """Return the cells of the table's rows by the number of the learner, in order of rank."""
         most = max([1, *(learner.pulls for learner in self.page.learners)])
         return {
             learner.arm: learner_cells(learner, self.looks[learner.arm], most)
@@ -229,7 +229,7 @@ class RaceDrawing:
 
 
 def _slots(learners: Sequence[LearnerView], before: dict[int, int]) -> dict[int, int]:
-    """Return the colors of the learners that have one; a learner keeps its color."""
+    """Return the colors of learners with a color; a learner keeps its color."""
     if len(learners) <= COLORED:
         return {learner.arm: learner.arm for learner in learners}
     top = [learner.arm for learner in learners[:TOP]]
@@ -238,11 +238,11 @@ def _slots(learners: Sequence[LearnerView], before: dict[int, int]) -> dict[int,
     return slots | dict(zip((arm for arm in top if arm not in slots), free, strict=False))
 
 
-# --- the pieces that pages are made of ---
+# --- parts of pages ---
 
 
 def html_document(title: str, style: str, body: str, head: str = "") -> str:
-    """Return a whole HTML file; `head` is what stands before the title."""
+    """Return a complete HTML file; `head` is HTML before the title."""
     styled = f"<style>{style}</style>" if style else ""
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
@@ -264,7 +264,7 @@ def _section(title: str, note: str, content: str) -> str:
 
 
 def _folded(title: str, items: Sequence[object], content: str, shown: str = "") -> str:
-    """Return a section that a reader opens, with the number of its items; empty without any."""
+    """Return a folded section with the number of its items; empty without items."""
     count = f'<span class="count">{len(items):,}</span>'
     head = f'<details{shown} data-key="{title}"><summary><h2>{title} {count}</h2></summary>'
     return f"<section>{head}{content}</details></section>" if items else ""
@@ -331,13 +331,13 @@ def _facts(page: RacePage) -> Iterable[str]:
 
 
 def _settings(page: RacePage, folded: bool = False) -> str:
-    """Return the settings that differ: a picture and a sortable table."""
+    """Return the settings that differ, as a picture and a sortable table."""
     names = varying_settings(page.learners)
     if not names:
         return ""
     title, table, picture = "Settings that differ", settings_table(page.learners, names), ""
     note = "<span data-scripted hidden>Click a heading to sort.</span>"
-    if names != ["class"]:  # of which the table alone says enough
+    if names != ["class"]:  # for classes alone, the table is enough
         note = "One line per learner: the stronger its color, the better its score."
         picture = f'<div class="wide">{draw_parallel(page, names)}</div>'
     if folded:
@@ -348,7 +348,7 @@ def _settings(page: RacePage, folded: bool = False) -> str:
 
 
 def _events(page: RacePage) -> str:
-    """Return drops and failures, the latest first; open while a race runs."""
+    """Return drops and failures, the latest first; the section is open while the race runs."""
     lines = "".join(
         f'<li{" class=bad" if event.bad else ""}><span class="soft">pull {event.pull:,}</span> '
         f"{breakable(event.text)}</li>"
@@ -359,7 +359,7 @@ def _events(page: RacePage) -> str:
 
 
 def _output(page: RacePage) -> str:
-    """Return the last lines that learners have printed; open while a race runs."""
+    """Return the last lines that learners printed; the section is open while the race runs."""
     shown = [learner for learner in page.learners if learner.name in page.output][:OUTPUTS]
     texts = "".join(
         f"<h3>{breakable(learner.name)}</h3><pre>{escape(page.output[learner.name])}</pre>"
@@ -369,7 +369,7 @@ def _output(page: RacePage) -> str:
 
 
 def _certainty(page: RacePage, looks: Mapping[int, str]) -> str:
-    """Return the certificate, its intervals, and whether the curves meet its assumptions."""
+    """Return the certificate, its intervals, and the curves that contradict its assumptions."""
     if not page.assessed_at:
         return ""
     shape = "rise and are concave" if page.higher_is_better else "fall and are convex"
@@ -387,7 +387,7 @@ def _certainty(page: RacePage, looks: Mapping[int, str]) -> str:
 
 
 def _intervals(page: RacePage, looks: Mapping[int, str], shape: str) -> str:
-    """Return a bar for each learner of which something is known; of many, for the best ones."""
+    """Return a bar for each learner with a known bound; of many learners, for the best ones."""
     many = len(page.learners) > INTERVALS
     shown = page.learners[: INTERVALS // 2] if many else page.learners
     known = [
@@ -395,7 +395,8 @@ def _intervals(page: RacePage, looks: Mapping[int, str], shape: str) -> str:
         for learner in shown
         if learner.state != FAILED and (learner.lower, learner.upper) != (-inf, inf)
     ]
-    if all(learner.lower == learner.upper for learner in known):  # of learners that have finished
+    # All of these learners have finished.
+    if all(learner.lower == learner.upper for learner in known):
         return ""
     note = (
         f"Each bar shows where the learner's curve can be at {page.horizon:,} pulls. All bars "
@@ -411,12 +412,12 @@ def _intervals(page: RacePage, looks: Mapping[int, str], shape: str) -> str:
 
 
 def _on_new_rows(page: RacePage) -> str:
-    """Return which learners are better on rows that no model has seen."""
+    """Return which learners are better on new rows."""
     return f"<h3>And on new rows?</h3>{sentences(page.new_rows)}" if page.new_rows else ""
 
 
 def _others(page: RacePage) -> str:
-    """Return what other methods would have kept."""
+    """Return which learners other methods would have kept."""
     if not page.assessed_at:
         return ""
     return _section(

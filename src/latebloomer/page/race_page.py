@@ -1,4 +1,4 @@
-"""What a page shows of a race, as plain data: the same for the live page and the report."""
+"""The data of a race's page, which are the same for the live page and the report."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -6,12 +6,12 @@ from typing import NamedTuple
 
 from latebloomer.session.arm_views import LearnerView
 
-# States of a race; it has failed if every learner has.
+# States of a race; ALL_FAILED means that every learner has failed.
 RUNNING, INTERRUPTED, FINISHED, ALL_FAILED = "running", "interrupted", "finished", "failed"
 
 
 class PageEvent(NamedTuple):
-    """Something worth a line."""
+    """An event of the race in one line."""
 
     pull: int  # of the race
     text: str
@@ -24,8 +24,8 @@ class RacePage:
 
     state: str  # RUNNING, INTERRUPTED, FINISHED or ALL_FAILED
     best: str | None  # the winner or the leader
-    final: bool  # False while another learner may still be selected
-    why: str  # the reason in a sentence or two
+    final: bool  # False as long as another learner may still be selected
+    why: str  # the reason in one or two sentences
     learners: Sequence[LearnerView]  # the best first, then by rank
     curves: "Mapping[int, ThinnedCurve]"  # by the number of the learner
     spent: int
@@ -33,48 +33,48 @@ class RacePage:
     horizon: int
     higher_is_better: bool
     started: float | None  # seconds since 1970
-    seconds: float  # that it has taken
+    seconds: float  # duration so far, in seconds
     time_left: str = ""
-    waiting: str = ""  # for which pull, if that takes long
+    waiting: str = ""  # text about a long pull that the race waits for
     selected: tuple[float, int] | None = None  # estimate at the selection, and the winner's pulls
     trained_further: bool = False  # whether the winner was trained after its selection
-    levels: Sequence[tuple[int, int]] = ()  # phases to come: learners, and pulls of each
-    assessed_at: int = 0  # pulls that what follows is based on; 0: it is not known yet
+    levels: Sequence[tuple[int, int]] = ()  # coming phases: (learners, pulls per learner)
+    assessed_at: int = 0  # pulls on which the next fields are based; 0: not computed yet
     certified: bool = False
-    certificate: str = ""  # what is certified, or what is missing
-    new_rows: Sequence[str] = ()  # what is known for new rows, a sentence each
+    certificate: str = ""  # sentences that say what is certified or missing
+    new_rows: Sequence[str] = ()  # sentences about new rows
     contradictions: Sequence[str] = ()  # curves that contradict the assumptions
     plateaus: Sequence[str] = ()
-    false_alarm: float = 0.0  # how often a contradiction is reported if there is none
-    hindsight: Sequence[str] = ()  # what other methods would have kept
+    false_alarm: float = 0.0  # maximum probability of a false contradiction
+    hindsight: Sequence[str] = ()  # sentences about what other methods would have kept
     half_time: str | None = None  # learner that led when half of the pulls were spent
     events: Sequence[PageEvent] = ()  # the latest first
     output: Mapping[str, str] = field(default_factory=dict)  # last lines of logs, by learner
     warnings: Sequence[str] = ()
-    record: Sequence[str] = ()  # selection, final score, why it ended
+    record: Sequence[str] = ()  # sentences: selection, final score, why the race ended
     about: Mapping[str, str] = field(default_factory=dict)  # a program's command, values and files
     settings: Mapping[str, str] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)
     resume_code: str | None = None  # None without a journal
 
 
-# --- a curve in few points, however long it grows: equal on the live page and in a report ---
+# --- curves thinned to few points, equally on the live page and in a report ---
 
-POINTS = 240  # of a curve, at least, once it is that long; at most twice as many
-FEWEST = 24  # of each curve where there are very many
-ALL = 6000  # points of all curves together, about
-SMOOTHED = 16  # a smoothed curve is the mean of the latest sixteenth: it follows the scores
+POINTS = 240  # minimum points of a long curve; the maximum is twice this number
+FEWEST = 24  # minimum points of each curve if there are very many curves
+ALL = 6000  # approximate points of all curves together
+SMOOTHED = 16  # a smoothed curve is the mean of the latest 1/16 of the pulls
 
 
 class Point(NamedTuple):
-    """A place on a curve."""
+    """A point of a curve."""
 
     pull: float
     score: float
 
 
 def points_for(learners: int) -> int:
-    """Return how many points a curve gets on a page with that many curves.
+    """Return the number of points of each curve on a page with `learners` curves.
 
     >>> points_for(9), points_for(100), points_for(1000)
     (240, 60, 24)
@@ -83,7 +83,7 @@ def points_for(learners: int) -> int:
 
 
 class ThinnedCurve:
-    """Scores pull by pull, kept as the means of bins that double in width when there are many.
+    """A curve as means of bins of pulls, whose width doubles when there are too many bins.
 
     >>> ThinnedCurve(points=2, scores=[1.0, 3.0, 5.0, 7.0]).raw()
     [Point(pull=1.5, score=2.0), Point(pull=3.5, score=6.0)]
@@ -92,8 +92,8 @@ class ThinnedCurve:
     def __init__(self, points: int = POINTS, scores: Iterable[float] = ()) -> None:
         self.points, self.width = points, 1  # pulls in a bin
         self.pulls = 0
-        self._means: list[float] = []  # of the bins that are complete
-        self._sum = 0.0  # of the one that is not
+        self._means: list[float] = []  # means of the complete bins
+        self._sum = 0.0  # sum of the incomplete bin
         for score in scores:
             self.add(score)
 
@@ -113,7 +113,7 @@ class ThinnedCurve:
         return len(self._means)
 
     def raw(self, after: int = 0) -> list[Point]:
-        """Return the means of the bins after the first `after`, each at the middle of its bin."""
+        """Return the means of bins after the first `after` ones, each at the middle of its bin."""
         w = self.width
         return [Point((k + 0.5) * w + 0.5, self._means[k]) for k in range(after, len(self._means))]
 

@@ -1,4 +1,4 @@
-"""Settings as parallel coordinates in SVG: an axis per setting, a line per learner."""
+"""Settings as parallel coordinates in SVG, with an axis per setting and a line per learner."""
 
 from collections.abc import Sequence
 from html import escape
@@ -8,22 +8,22 @@ from latebloomer._util.text import shortened
 from latebloomer.page.race_page import RacePage
 from latebloomer.page.svg import percent, text_at
 
-AXES = 8  # settings at most; the table has all
-DECADES = 1.5  # a setting over more powers of ten has a logarithmic axis
+AXES = 8  # maximum settings in the picture; the table has all
+DECADES = 1.5  # a setting that spans more powers of ten has a logarithmic axis
 FIFTHS = 5
 
 
 def draw_parallel(page: RacePage, names: Sequence[str]) -> str:
-    """Draw the learners that have a score over the first settings and their score.
+    """Draw lines for learners with a score, over axes for the first settings and the score.
 
-    Lines are drawn in a view box of 100 by 100 that is stretched; their color is the fifth of the
-    scores that a learner is in, so that the best settings are seen at a glance.
+    Lines are drawn in a stretched view box of 100 by 100. The color of a line shows in which fifth
+    of the scores the learner is, so that the best settings are easy to see.
     """
     sign = 1 if page.higher_is_better else -1
     shown = sorted(
         (learner for learner in page.learners if not isnan(learner.score)),
         key=lambda learner: sign * learner.score,
-    )  # the best on top
+    )  # the best learner on top
     columns = [(name, [learner.settings.get(name) for learner in shown]) for name in names[:AXES]]
     axes, points, last = [], [], len(columns)
     columns.append(("score", [learner.score for learner in shown]))
@@ -44,7 +44,7 @@ def draw_parallel(page: RacePage, names: Sequence[str]) -> str:
 
 
 def _heights(values: Sequence[object]) -> tuple[list[float], tuple[str, str]]:
-    """Return where each value is on its axis, from 0 to 100, and the words at its ends."""
+    """Return the place of each value on its axis, from 0 to 100, and the texts at its ends."""
     numbers = [float(v) for v in values if isinstance(v, int | float) and not isinstance(v, bool)]
     if len(numbers) < len(values):
         words = sorted(set(map(str, values)))

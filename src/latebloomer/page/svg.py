@@ -1,15 +1,15 @@
-"""What pictures in SVG are made of: places, texts, round numbers, and room for names."""
+"""Helpers for pictures in SVG: places, texts, round numbers, and spacing of names."""
 
 from collections.abc import Mapping, Sequence
 from html import escape
 from math import ceil, floor, log10
 
-Looks = Mapping[int, str]  # the classes of each learner: its color, and whether it is the best
-SMALLEST = 1e-290  # parts of a smaller difference of scores round to 0
+Looks = Mapping[int, str]  # CSS classes of each learner: its color, and whether it is the best
+SMALLEST = 1e-290  # parts of a smaller difference of scores would round to 0
 
 
 def padded(low: float, high: float) -> tuple[float, float]:
-    """Return the ends of an axis that has some room around its values."""
+    """Return the ends of an axis with some space around its values."""
     pad = next(pad for pad in (0.05 * (high - low), 0.5 * abs(high), 0.5) if pad > SMALLEST)
     return low - pad, high + pad
 
@@ -28,7 +28,7 @@ def ticks(low: float, high: float, about: int = 5) -> list[float]:
 
 
 def spread(wanted: Sequence[float], gap: float, room: float = 1.0) -> list[float]:
-    """Return places up to `room`, ordered as `wanted`, at least `gap` apart and close to them.
+    """Return places near `wanted`, in the same order, up to `room` and at least `gap` apart.
 
     >>> spread([340.0, 12.0, 10.0, 339.0], 15.0, 340.0)
     [340.0, 25.0, 10.0, 325.0]
@@ -45,7 +45,7 @@ def spread(wanted: Sequence[float], gap: float, room: float = 1.0) -> list[float
 
 
 def percent(share: float) -> str:
-    """Return a place across or along a picture."""
+    """Return a share of a picture's width or height as a percentage."""
     return f"{100 * share:.4g}%"
 
 

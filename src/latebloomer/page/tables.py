@@ -10,13 +10,13 @@ from latebloomer.session.arm_views import LearnerView
 from latebloomer.session.events import FAILED, FINISHED
 
 SWATCH = '<svg class="swatch {look}" aria-hidden="true"><line x2="100%" y1="50%" y2="50%"/></svg>'
-WHOLE = 24  # characters up to which a word fits everywhere
-# Where a longer word may be broken, in addition to hyphens: between parts of an identifier.
+WHOLE = 24  # maximum characters of a word that fits everywhere
+# Places between parts of an identifier where a longer word may be broken, in addition to hyphens.
 JOINTS = re.compile(r"(?<=[_/\\=,:;(\[{])(?=\S)|(?<=\.)(?=[^\d\s.])|(?<=[a-z]{3})(?=[A-Z][a-z])")
 
 
 def breakable(text: str, whole: int = WHOLE) -> str:
-    """Return a text as HTML in which a browser breaks long words between parts of a name.
+    """Return a text as HTML in which long words can be broken between parts of a name.
 
     >>> breakable("RandomForest(n_estimators=300) & max_depth=5")
     'Random<wbr>Forest(<wbr>n_<wbr>estimators=<wbr>300) &amp; max_depth=5'
@@ -28,12 +28,12 @@ def breakable(text: str, whole: int = WHOLE) -> str:
 
 
 def sentences(texts: Iterable[str]) -> str:
-    """Return sentences as a list."""
+    """Return sentences as an HTML list."""
     return "<ul>" + "".join(f"<li>{breakable(as_sentence(text))}</li>" for text in texts) + "</ul>"
 
 
 def sortable(css: str, head: Iterable[tuple[str, str]], rows: str, body: str = "") -> str:
-    """Return a table that `page.js` sorts by its heads, which have classes; rows are HTML."""
+    """Return a table that `page.js` sorts; `head` has titles and classes, and rows are HTML."""
     cells = "".join(f'<th scope="col" class="{kind}">{escape(text)}</th>' for text, kind in head)
     top = f'<table class="{css}sortable"><thead><tr>{cells}</tr></thead>'
     return f"{top}<tbody{body}>{rows}</tbody></table>"
@@ -52,7 +52,8 @@ def learner_table(rows: dict[int, list[str]], rule: str, body: str = "") -> str:
 
 def learner_cells(learner: LearnerView, look: str, most: int) -> list[str]:
     """Return the cells of a learner; `most` is the number of pulls of a full bar."""
-    share = 5 * round(20 * learner.pulls / (learner.full_pulls or most))  # as the text says
+    # Rounded to the nearest 5 %.
+    share = 5 * round(20 * learner.pulls / (learner.full_pulls or most))
     bar = f'<progress class="bar" max="100" value="{share}" aria-hidden="true"></progress>'
     forecast, trust, ahead = learner.forecast, "", ""
     if forecast is not None and forecast.trust:
@@ -79,7 +80,7 @@ def _name(learner: LearnerView, look: str) -> str:
 
 
 def _reason(learner: LearnerView) -> str:
-    """Return why a learner stands where it does, in one line that opens."""
+    """Return the reason of a learner's state, in one line that opens to show details."""
     texts = [learner.remark] if learner.remark else []
     if learner.pulls:
         texts.append(f"{learner.pulls:,} pulls, {learner.seconds / learner.pulls:.2g} s each")

@@ -137,7 +137,7 @@ def _means_imdb(budget: int) -> Floats:
 
 
 def _scored_b(budget: int) -> int:
-    """Return the arm counted as right in B: arm 0 from T = 200 on, although arm 2 is best to 279."""
+    """Return the arm counted as right: 0 from T = 200 on, although 2 is best up to 279."""
     return 1 if budget < 108 else 2 if budget < 200 else 0
 
 

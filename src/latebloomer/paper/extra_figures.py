@@ -166,7 +166,7 @@ GUARANTEES = {
 FLOORS = {"error": 1e-4, "regret": 1e-7}  # smaller values are drawn at these values
 
 
-@partial(Figure, "bounds", "Guarantees next to measurements, T up to 10^7", bound_rows)
+@partial(Figure, "bounds", "Guarantees next to measurements, T up to 10⁷", bound_rows)
 def bounds(pyplot: Any, rows: list[Bound], mode: str) -> Shown:
     """Draw a column of panels for each problem: error above, regret below."""
     how = {"figsize": (12.5, 6.4), "sharex": True, "layout": "constrained"}

@@ -182,7 +182,7 @@ NETWORKS_DIFFER = (
 )
 
 
-TITLE = "The seven IMDB learners trained live (not part of all)"
+TITLE = "The seven IMDB learners trained live"
 
 
 @partial(Figure, "imdb-live", TITLE, live_curves, in_all=False)

@@ -322,7 +322,7 @@ def stop_early(fit: Any, loss: Any, size: int, m: int, sure: float, rho: float, 
 
 @kernel
 def compare(fit: Any, active: Any, phase: int, m: int, sure: float, rho: float) -> Any:
-    """Return the arms that stay; i is dropped if its comparisons won against a later j equal m - phase."""
+    """Return the arms that stay; i is dropped if it won m - phase comparisons with a later j."""
     stays = np.full(len(active), True)
     for place in range(len(active)):
         for other in range(place + 1, len(active)):

@@ -1,8 +1,9 @@
-"""Rows of measurements, the workbench that makes and stores what they are of, and figures.
+"""Rows of measurements, figures, and the workbench that makes and stores the runs behind them.
 
-Simulated runs are stored as `Results`, one file for each problem, budget, number of runs and set
-of policies, which `simulate` writes while they grow and checks when it reads them. Trials of the
-published algorithms are counted as the authors did, so their rows are stored.
+Simulated runs are stored as `Results`, in one file for each problem, budget, number of runs and
+set of policies; `simulate` writes a file while its results grow, and checks it when it reads it.
+Trials of the published algorithms are counted like the authors did it, so only their rows are
+stored.
 """
 
 import csv
@@ -27,14 +28,14 @@ from latebloomer.simulation.simulate import simulate
 from latebloomer.version import __version__
 
 Key = TypeVar("Key", bound=Hashable)
-# Subfolder of the output folder with the runs that need not be simulated again. Another version of
-# this library does not use them: its policies may do something else.
+# Subfolder of the output folder with stored runs, which are not simulated again. Another version
+# of this library does not use them, because its policies may differ.
 PARTS = f"parts-{__version__}"
-SEED = 0  # of all simulated runs
+SEED = 0  # seed of all simulated runs
 
 
 class Row(NamedTuple):
-    """One algorithm at one budget, over runs: the columns of every figure that has runs."""
+    """One algorithm at one budget, over runs: the columns of every figure with runs."""
 
     algorithm: str
     T: int
@@ -50,7 +51,7 @@ class Row(NamedTuple):
     pulls_best: float  # mean pulls of the arm that is best at T
     best: int  # that arm
     recommended: int  # the arm recommended most often
-    factor: float = 1.0  # of R-UCBE's exploration parameter a
+    factor: float = 1.0  # factor of R-UCBE's exploration parameter a
     panel: str = ""  # panel of the figure, if it has several
     pulls_low: float = nan  # interval of `pulls_best`
     pulls_high: float = nan
@@ -75,24 +76,24 @@ def read_rows(path: Path, kind: type[Any] = Row) -> list[Any]:
 
 
 def select(rows: Sequence[Any], **wanted: Any) -> list[Any]:
-    """Return the rows with these values: `select(rows, algorithm="RR", T=100)`."""
+    """Return the rows with these values, as in `select(rows, algorithm="RR", T=100)`."""
     return [row for row in rows if all(getattr(row, name) == wanted[name] for name in wanted)]
 
 
 def by_budget(row: Row) -> int:
-    """Return the budget of a row: the key of most trials."""
+    """Return the budget of a row, which is the key of most trials."""
     return row.T
 
 
 @dataclass(frozen=True)
 class Workbench:
-    """How figures are made: number of runs, mode, threads, and the folder that keeps runs."""
+    """The settings of figures: number of runs, mode, threads, and the folder for stored runs."""
 
     folder: Path
     runs: int = PUBLISHED_RUNS
     mode: str = AS_WRITTEN
     jobs: int = 1
-    shown: bool = True  # whether progress is shown, if the error stream is a terminal
+    shown: bool = True  # whether to show progress if the error stream is a terminal
 
     def say(self, text: str) -> None:
         """Print a line on the error stream."""
@@ -100,13 +101,13 @@ class Workbench:
             print(printable(text), file=sys.stderr, flush=True)
 
     def file_of(self, name: str) -> Path:
-        """Return a file in the folder of stored runs, which exists."""
+        """Return the path of a file in the folder of stored runs; create the folder."""
         return make_folder(self.folder / PARTS) / name
 
     def simulate(
         self, problem: Problem, policies: Sequence[Policy], budget: int, runs: int
     ) -> Results:
-        """Return the runs of policies at one budget; only runs that no file has are simulated."""
+        """Return the runs of policies at one budget; simulate only runs that are not stored."""
         origin = vars(Results.empty(problem, SEED).origin)
         setup = (sorted(origin.items()), budget, runs, sorted(map(label_of, policies)))
         digest = hashlib.sha256(repr(setup).encode()).hexdigest()[:16]
@@ -116,7 +117,7 @@ class Workbench:
         )
 
     def rows_of(self, what: str, keys: Sequence[Key], rows: Play[Key]) -> list[Row]:
-        """Return the rows of all keys, in this order, while progress is shown."""
+        """Return the rows of all keys, in this order, and show progress."""
         collected: list[Row] = []
         with progress_bar(len(keys), what, self.shown) as advance:
             for key in keys:
@@ -132,10 +133,10 @@ class Workbench:
         key_of: Callable[[Row], Key],
         play: Play[Key],
     ) -> list[Row]:
-        """Return the rows of all keys, in this order; keys found in the folder are not played.
+        """Return the rows of all keys, in this order; run only keys that are not in the folder.
 
-        The rows of a key are stored as soon as they are there, so an interrupted call loses
-        little work.
+        The rows of a key are stored as soon as they are ready, so an interrupted call loses little
+        work.
         """
         path = self.file_of(f"{what}.{runs}.csv")
         by_key: dict[Key, list[Row]] = {}
@@ -151,7 +152,7 @@ class Workbench:
 
 
 def _played(play: Play[Key], keys: Iterable[Key], workers: int) -> Iterator[tuple[Key, list[Row]]]:
-    """Yield each key with its rows as they become ready; start nothing new after Ctrl-C."""
+    """Yield each key with its rows when they are ready; start no new key after Ctrl-C."""
     if workers == 1:
         yield from ((key, play(key)) for key in keys)
         return
@@ -169,10 +170,11 @@ Shown: TypeAlias = tuple[Any, list[str]]  # a matplotlib figure, and sentences a
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure or table of the paper, or one of ours; `partial(Figure, ...)` marks its `show`."""
+    """A figure or table, of the paper or our own; `partial(Figure, ...)` decorates its `show`."""
 
     name: str
     title: str
     rows: Callable[[Workbench], Sequence[Any]]  # returns named tuples of one kind: the CSV file
-    show: Callable[[Any, Any, str], Shown]  # takes matplotlib.pyplot, these rows and the mode
-    in_all: bool = True  # whether it is part of `reproduce all`
+    # Called with matplotlib.pyplot, these rows and the mode.
+    show: Callable[[Any, Any, str], Shown]
+    in_all: bool = True  # whether `reproduce all` includes it

@@ -1,4 +1,4 @@
-r"""Leads on new rows: is a model that leads on the validation rows also better on new rows?
+r"""Leads on new rows: whether a model that leads on validation rows is better on new ones.
 
 Two models scored on the same n rows have row scores :math:`\psi_a, \psi_b` (`row_scores.py`). The
 standard error of the lead is the standard error of their paired differences d, with the step u of

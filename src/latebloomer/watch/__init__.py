@@ -1,1 +1,1 @@
-"""The live page: a local server that reads journals while they are written."""
+"""The live page: a local server that reads journals while races write them."""

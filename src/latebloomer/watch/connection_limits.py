@@ -1,21 +1,21 @@
-"""Connections: a limited number, and none that waits for a request for ever."""
+"""Limits on connections: on their number, and on the time until a request arrives."""
 
 from typing import Any
 
 from latebloomer.watch.watch_app import extra
 
-REQUESTS = 64  # connections from which on a request is answered 503
-CONNECTIONS = 160  # connections beyond which one is closed unread: file descriptors may be few
-HEADER_SECONDS = 10.0  # in which the head of a request must have arrived
+REQUESTS = 64  # with more connections, a request is answered with status 503
+CONNECTIONS = 160  # further connections are closed unread, because file descriptors may be few
+HEADER_SECONDS = 10.0  # seconds in which the header of a request must arrive
 TOO_SLOW = b"HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
 
 
 def limited_protocol() -> Any:
-    """Return uvicorn's protocol with a limit on connections and on the time that a head takes."""
+    """Return uvicorn's protocol with limits on connections and on the time for a header."""
     protocol = extra("uvicorn.protocols.http.h11_impl").H11Protocol
 
     class LimitedProtocol(protocol):  # type: ignore[misc, valid-type]
-        """One connection; between two requests uvicorn's own keep-alive time holds."""
+        """One connection; between requests, uvicorn's own keep-alive time applies."""
 
         def connection_made(self, transport: Any) -> None:
             super().connection_made(transport)

@@ -1,4 +1,4 @@
-"""What a page shows of a race, kept up to date while its journal is written."""
+"""The page of a race, kept up to date while its journal is written."""
 
 from collections import defaultdict
 from contextlib import suppress
@@ -20,33 +20,34 @@ from latebloomer.racing.verdict.page_data import page_data, resume_code, shown_s
 from latebloomer.session import events
 from latebloomer.watch.journal_follower import JournalFollower
 
-FIRST, CHUNK = 4_000, 20_000  # events read at once: a long journal shows something soon
-GROWN = 1.25  # times as many pulls as before: then the certificate is computed again,
-SHARE = 20  # unless that would take more than one part in 20 of the time
+# Maximum events per read, so that a page of a long journal appears soon.
+FIRST, CHUNK = 4_000, 20_000
+GROWN = 1.25  # compute the certificate again after this growth of the number of pulls,
+SHARE = 20  # unless that would take more than 1/20 of the time
 MOST_EVENTS = 500
 SHOWN = events.PullFailed | events.WinnerSelected | events.LearnerLeft | events.Extended
-WAITS = 2.0  # seconds after which a pull is called long
+WAITS = 2.0  # seconds after which a pull is shown as long
 
 
 class FollowedRace:
-    """What a page shows of a race, kept up to date by `update`."""
+    """The page of a race, kept up to date by `update`."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.wrong = ""  # why it cannot be read
+        self.wrong = ""  # why the journal cannot be read
         self.caught_up = False
         self._stamp: list[tuple[int, int]] = []
         self._journal = JournalFollower(path, self._start, self._take)
 
     @property
     def state(self) -> RaceState | None:
-        """The race as far as it was read; None before its first event."""
+        """The state of the race as far as it was read; None before its first event."""
         return self._journal.state
 
     # --- reading ---
 
     def update(self, most: int | None = None) -> bool:
-        """Read what is new, but not too much at once, and return whether anything was."""
+        """Read a limited number of new events; return whether there were any."""
         most = most or (FIRST if self.state is None else CHUNK)
         stamp = _stamp(self.path)
         if self.caught_up and stamp == self._stamp:
@@ -62,14 +63,15 @@ class FollowedRace:
         return taken > 0 or self.wrong != wrong
 
     def _start(self, state: RaceState) -> None:
-        """Prepare for a race, or for another one that has taken its place."""
+        """Prepare for a race, or for another race that has replaced it."""
         points = race_page.points_for(len(state.names))
         self._curves = defaultdict[int, ThinnedCurve](lambda: ThinnedCurve(points))
-        self._events: list[race_page.PageEvent] = []  # all but drops, which the views have
-        self._failures: dict[int, race_page.PageEvent] = {}  # the latest of each arm
+        # All events except drops, which are in the views.
+        self._events: list[race_page.PageEvent] = []
+        self._failures: dict[int, race_page.PageEvent] = {}  # latest failure of each arm
         self._assessment: dict[str, Any] = {}
-        self._next_assessment = inf  # not before this time; the first page does not wait for one
-        self._finished: RacePage | None = None  # with the verdict
+        self._next_assessment = inf  # time of the next assessment; the first page has none
+        self._finished: RacePage | None = None  # the final page, with the verdict
 
     def _take(self, entry: Entry) -> None:
         event, state = entry.event, self.state
@@ -80,7 +82,8 @@ class FollowedRace:
         elif isinstance(event, SHOWN):
             bad = isinstance(event, events.PullFailed)
             if isinstance(event, events.LearnerLeft) and event.how == events.FAILED:
-                bad, earlier = True, self._failures.get(event.arm)  # which says the same
+                # The failure already says the same.
+                bad, earlier = True, self._failures.get(event.arm)
                 self._events = [event for event in self._events if event is not earlier]
             text = events.in_words(event, state.names.__getitem__)
             self._events.insert(0, race_page.PageEvent(state.session.spent, text, bad))
@@ -92,10 +95,10 @@ class FollowedRace:
         events = [*self._events, *(drop for drop in page.events if not drop.bad)]
         return replace(page, events=sorted(events, key=lambda event: -event.pull), **more)
 
-    # --- what is shown ---
+    # --- the page ---
 
     def page(self) -> RacePage:
-        """Return the page as it is now, or raise what is wrong with the journal."""
+        """Return the page as it is now, or raise an error about the journal."""
         state = self.state
         if state is None:
             raise JournalError(self.wrong or f"no race has started in {self.path.name} yet")
@@ -130,7 +133,7 @@ class FollowedRace:
         )
 
     def _assess(self, state: RaceState) -> None:
-        """Certify and replay now and then: both need all pulls."""
+        """Compute certificate and hindsight from time to time, because both need all pulls."""
         spent, now = state.session.spent, perf_counter()
         if self._next_assessment == inf:
             self._next_assessment = 0.0
@@ -174,7 +177,7 @@ def _waiting(state: RaceState, waited: float) -> str:
 
 
 def _stamp(path: Path) -> list[tuple[int, int]]:
-    """Return what changes when a journal is written or replaced."""
+    """Return file data that change whenever a journal is written or replaced."""
     marks = []
     for file in (path, Path(f"{path}-wal"), Path(f"{path}.lock")):
         with suppress(OSError):

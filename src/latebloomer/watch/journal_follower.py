@@ -1,4 +1,4 @@
-"""A journal that is read while another process writes it."""
+"""A reader of a journal that another process is writing."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -17,14 +17,14 @@ from latebloomer.racing.verdict.build import build_verdict
 from latebloomer.racing.verdict.verdict import Verdict
 
 EVERY = 1.0  # minimum number of seconds between two reads
-SHARE = 0.1  # maximum share of the time that goes into reading: a long race is read less often
+SHARE = 0.1  # maximum share of the time for reading, so a long race is read less often
 
 
 class JournalFollower:
-    """The state of a race, brought up to date by `read`.
+    """The state of a race, kept up to date by `read`.
 
-    `on_start` is called when the first event of a race is read: the race may be a new one in the
-    place of another. `on_entry` is called after each event, with the state that includes it.
+    `on_start` is called when the first event of a race is read; the race may be a new one that has
+    replaced another. `on_entry` is called after each event has changed the state.
     """
 
     def __init__(
@@ -63,14 +63,14 @@ class JournalFollower:
 
 
 def follow(journal: Place | None = None) -> Iterator[Verdict]:
-    """Yield the standings whenever there is something new, until no process runs the race.
+    """Yield the standings after every change, until no process runs the race.
 
     The last one is the verdict, or the standings of an interrupted race.
     """
     path = journal_at(journal)
     race = JournalFollower(path)
     while True:
-        held = files.is_held(path)  # before the read: what is written later is in the next one
+        held = files.is_held(path)  # before the read: later events are in the next read
         began = time.perf_counter()
         new = race.read()
         if new and race.state is not None and race.state.session.spent:

@@ -1,7 +1,8 @@
-"""Pages that are open in any number of tabs: drawn once, and changed by small messages.
+"""Live pages, open in any number of tabs: each is drawn once and changed by small messages.
 
-Each change has a number. A tab sends the last one it has received and gets those after it, written
-once for all tabs. A tab that is too far behind, or comes from another server, gets the whole page.
+Each change has a number. A tab sends the number of the last change that it has received, and gets
+the later ones; each message is written once for all tabs. A tab that is too far behind, or that
+another server has drawn, gets the whole page.
 """
 
 import json
@@ -11,37 +12,37 @@ from time import perf_counter
 from typing import Any, Protocol
 
 INTERVAL = 0.5  # seconds between two reads of a journal
-KEPT = 64  # messages for tabs that come back
+KEPT = 64  # number of stored messages, for tabs that reconnect
 Message = dict[str, Any]
 
 
 class Content(Protocol):
-    """What a page shows, and how it changes."""
+    """The content of a live page, and its changes."""
 
     @property
     def hurries(self) -> bool:
-        """True if there is more to read immediately."""
+        """True if there is more to read without waiting."""
 
     def body(self) -> str:
         """Return the whole page."""
 
     def changes(self) -> Message | None:
-        """Return what has changed since the last call; None if nothing has."""
+        """Return the changes since the last call; None if there are none."""
 
 
 class LivePage:
-    """Number the changes of a content and keep the latest."""
+    """A page that numbers the changes of its content and stores the latest ones."""
 
     def __init__(self, content: Content, server: str) -> None:
         self.content = content
-        self._server = server  # a name that another server does not have
+        self._server = server  # random name of this server
         self._number = 0
         self._messages: deque[tuple[int, str]] = deque(maxlen=KEPT)
         self._lock = RLock()
-        self._due = 0.0  # when to look again
+        self._due = 0.0  # time of the next check
 
     def update(self) -> None:
-        """Look for changes."""
+        """Check for changes of the content."""
         with self._lock:
             changes = self.content.changes()
             self._due = 0.0 if self.content.hurries else perf_counter() + INTERVAL

@@ -1,4 +1,4 @@
-"""One race as the content of a live page: drawn, and then the differences."""
+"""One race as the content of a live page: the whole page, and then differences."""
 
 from collections.abc import Mapping
 from html import escape
@@ -9,17 +9,18 @@ from latebloomer.page.race_html import RaceDrawing
 from latebloomer.watch.followed_race import FollowedRace
 from latebloomer.watch.live_page import Message
 
-MOST_ROWS = 100  # of the table of learners
+MOST_ROWS = 100  # maximum rows in the table of learners
 
 
 class RaceContent:
-    """A race, drawn; or why it cannot be read."""
+    """The drawn page of a race, or the reason why it cannot be read."""
 
     def __init__(self, race: FollowedRace) -> None:
         self.race = race
         self._drawn: RaceDrawing | None = None
-        self._sent: Message = {}  # what tabs have
-        self._grown: dict[int, tuple[int, int]] = {}  # of each curve: width and points
+        self._sent: Message = {}  # pieces that tabs already have
+        # Bin width and number of points of each curve.
+        self._grown: dict[int, tuple[int, int]] = {}
         self._wrong = ""
 
     def body(self) -> str:
@@ -30,17 +31,17 @@ class RaceContent:
 
     @property
     def hurries(self) -> bool:
-        """True if there is more to read immediately."""
+        """True if there is more to read without waiting."""
         return not self.race.caught_up and not self.race.wrong
 
     def changes(self) -> Message | None:
-        """Return what has changed since the last call; None if nothing has."""
+        """Return the changes since the last call; None if there are none."""
         self.race.update()
         if self.race.state is None:
             changed, self._wrong = self.race.wrong != self._wrong, self.race.wrong
             return {"whole": self.body()} if changed else None
         before, page = self._drawn, self.race.page()
-        if before is not None and before.page is page:  # it is over
+        if before is not None and before.page is page:  # the race is over
             return None
         drawn = self._drawn = RaceDrawing(page, before, MOST_ROWS)
         rows = drawn.rows()
@@ -59,7 +60,7 @@ class RaceContent:
         return {name: value for name, value in message.items() if value} or None
 
     def _curves(self, drawn: RaceDrawing) -> Message:
-        """Return points to add to curves, and curves to draw again because they were thinned."""
+        """Return points to add to curves, and whole curves that were thinned again."""
         grow: dict[int, list[str]] = {}
         draw: dict[int, str] = {}
         for learner in drawn.page.learners:
@@ -78,7 +79,7 @@ class RaceContent:
 
 
 def _different(new: Mapping[Any, Any], old: Mapping[Any, Any]) -> Message:
-    """Return what is new or changed in nested dicts.
+    """Return the new or changed entries of nested dicts.
 
     >>> _different({"a": {1: "x", 2: "y"}, "b": "z"}, {"a": {1: "x", 2: "w"}, "b": "z"})
     {'a': {2: 'y'}}

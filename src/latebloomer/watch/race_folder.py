@@ -1,4 +1,4 @@
-"""The races of a folder as the content of a live page, to be sorted, filtered and compared."""
+"""The races of a folder as the content of a live page, on which they can be compared."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -18,19 +18,20 @@ from latebloomer.session.arm_views import varying_settings
 from latebloomer.watch.followed_race import FollowedRace
 from latebloomer.watch.live_page import Message
 
-COLORS = {RUNNING: "yes", INTERRUPTED: "no", FINISHED: "soft"}  # in this order; then the others
+# Order of the states; others follow.
+COLORS = {RUNNING: "yes", INTERRUPTED: "no", FINISHED: "soft"}
 HEAD = ("race", "state", "learners", "leader or winner", "score", "budget spent", "time left",
         "started")  # fmt: skip
 
 
 class RaceFolder:
-    """The journals of a folder, or a single one; journals that did not change are not read."""
+    """The journals of a folder, or a single one; unchanged journals are not read again."""
 
     hurries = False
 
     def __init__(self, place: Path) -> None:
         self.place = place
-        # A journal is read again only if it was written since.
+        # A journal is read again only if it was written in between.
         self._glance = lru_cache(2000)(lambda path, written: races_folder.listed_race(path))
         self._followed: dict[Path, FollowedRace] = {}
         self._text = ""
@@ -40,30 +41,31 @@ class RaceFolder:
         return races_folder.journal_files(self.place) if self.place.is_dir() else [self.place]
 
     def races(self) -> list[races_folder.ListedRace]:
-        """Return the races that run, then the others, the latest first."""
+        """Return running races, then the others, the latest first."""
         listed = []
         for path in self.journals():
             race = self._glance(path, races_folder.written_at(path))
-            if race is not None and race.state in (RUNNING, INTERRUPTED):  # a kill writes nothing
+            # After a kill, the file is unchanged: check the process.
+            if race is not None and race.state in (RUNNING, INTERRUPTED):
                 race = replace(race, state=races_folder.running_or_interrupted(path))
             listed += [race] if race is not None else []
         places = {state: place - len(COLORS) for place, state in enumerate(COLORS)}
         return sorted(listed, key=lambda race: (places.get(race.state, 0), -race.written))
 
     def page(self, path: Path) -> RacePage | None:
-        """Return a race as far as its journal was read, a part each time; None if it cannot be."""
+        """Return the page of a race, after reading a part of its journal; None if unreadable."""
         race = self._followed.setdefault(path, FollowedRace(path))
-        with suppress(Exception):  # whatever a file from elsewhere holds, the others are shown
+        with suppress(Exception):  # an unreadable file must not hide the other races
             race.update()
             return race.page()
         return None
 
     def body(self) -> str:
-        """Return the list."""
+        """Return the list of races."""
         return f'<div id="races">{self._text}</div>'
 
     def changes(self) -> Message | None:
-        """Return the list if it has changed since the last call."""
+        """Return the list of races if it has changed since the last call."""
         before, self._text = self._text, self.list_html()
         return None if self._text == before else {"html": {"races": self._text}}
 

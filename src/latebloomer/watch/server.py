@@ -1,4 +1,4 @@
-"""The server of the live page: this machine only, with a secret in its address."""
+"""The server of the live page: for this machine only, with a secret in its URL."""
 
 import asyncio
 import os
@@ -14,7 +14,8 @@ from latebloomer.errors import JournalError, SettingError
 from latebloomer.watch.connection_limits import REQUESTS, limited_protocol
 from latebloomer.watch.watch_app import HOST, Watch, app_of, extra
 
-TOKEN = "LATEBLOOMER_WATCH_TOKEN"  # in the environment: the same address after a restart
+# Environment variable for the secret, which keeps the URL after a restart.
+TOKEN = "LATEBLOOMER_WATCH_TOKEN"
 
 
 def serve(
@@ -23,7 +24,7 @@ def serve(
     say: Callable[[str], object] = print,
     exit_after_idle: float | None = None,
 ) -> None:
-    """Serve until Ctrl-C, or until no race or tab has needed it for `exit_after_idle` seconds."""
+    """Serve until Ctrl-C, or until `exit_after_idle` seconds without any race or open tab."""
     uvicorn = extra("uvicorn")
     if not place.exists():
         raise JournalError(f"there is no journal or folder {place}: check the path")
@@ -32,7 +33,7 @@ def serve(
         raise SettingError(f"{TOKEN} must be 16 letters and digits at least")
     watch = Watch(place.absolute(), token)
     try:
-        listening = socket.create_server((HOST, port))  # a reader of the address may connect now
+        listening = socket.create_server((HOST, port))  # browsers can connect from now on
     except (OSError, OverflowError) as error:
         why = getattr(error, "strerror", None) or "ports are 0 to 65535"
         raise SettingError(f"port={port} cannot be used ({why}). Give another or none.") from error

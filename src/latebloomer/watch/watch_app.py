@@ -1,4 +1,4 @@
-"""The pages of the live server: who may see them, and what is answered; reading only."""
+"""The pages of the live server, which are read-only: checks of requests, and answers."""
 
 import asyncio
 import secrets
@@ -19,14 +19,14 @@ from latebloomer.watch.race_content import RaceContent
 from latebloomer.watch.race_folder import RaceFolder
 
 HOST = "127.0.0.1"
-LOOK = 0.25  # seconds between two checks for messages of a tab
-BEAT = 15.0  # seconds without a message after which a tab gets a sign of life
+LOOK = 0.25  # seconds between two checks for new messages for a tab
+BEAT = 15.0  # after this many seconds without a message, a tab gets a keep-alive
 HIDDEN = 90.0  # seconds a hidden tab counts as open after its last keep-alive
 HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
     "connect-src 'self'; img-src data:; base-uri 'none'; form-action 'self'; "
     "frame-ancestors 'none'",
-    "Referrer-Policy": "no-referrer",  # the secret is in the address
+    "Referrer-Policy": "no-referrer",  # the secret is in the URL
     "X-Content-Type-Options": "nosniff",
     "Cache-Control": "no-store",
     "Cross-Origin-Resource-Policy": "same-origin",
@@ -34,7 +34,8 @@ HEADERS = {
 }
 REFUSED = "This page is for this machine's own browser, at the address that was printed.\n"
 SCRIPT = "text/javascript"
-FILES = {"race_page.css": "text/css", "page.js": SCRIPT, "watch.js": SCRIPT}  # that pages load
+# Files that pages load.
+FILES = {"race_page.css": "text/css", "page.js": SCRIPT, "watch.js": SCRIPT}
 BACK = '<nav><a href="{}">All races</a></nav>'
 LIST = (
     '<p class="eyebrow">latebloomer watch</p><h1>Races in {place}</h1><form action="compare">'
@@ -63,13 +64,13 @@ class Watch:
         self.folder = RaceFolder(place)
         self.server = secrets.token_hex(4)
         self.tabs = 0
-        self.last_sign = monotonic()  # of an open tab
+        self.last_sign = monotonic()  # time of the last sign of an open tab
         self.list = LivePage(self.folder, self.server)
         self._races: dict[str, LivePage] = {}
         self._made, self._error = extra("starlette.responses"), extra("starlette.exceptions")
 
     def _live(self, request: Any) -> LivePage:
-        """Return the list, or the page of a journal of this place, by its name; of no other."""
+        """Return the list, or the page of a journal of this place by name; of no other file."""
         name = request.path_params.get("name")
         if name is None:
             return self.list
@@ -84,10 +85,10 @@ class Watch:
             return True
         return any(race.state == RUNNING for race in self.folder.races())
 
-    # --- what is answered ---
+    # --- answers to requests ---
 
     async def compare(self, request: Any) -> Any:
-        """Show the best learners of the races that were selected."""
+        """Show the best learners of the selected races."""
         names = request.query_params.getlist("race")
         body = "<h1>Compare races</h1>" + await asyncio.to_thread(self.folder.compare_html, names)
         return self._page("Compare", body, nav=BACK.format("./"))
@@ -110,7 +111,7 @@ class Watch:
         return self._made.HTMLResponse(text)
 
     async def not_found(self, request: Any, error: Any) -> Any:
-        """Lead back to the list, if the address has the secret."""
+        """Link to the list if the URL has the secret."""
         start = f"/{self.token}/"
         if not request.url.path.startswith(start):
             return self._made.PlainTextResponse("Not found\n", status_code=404)
@@ -118,7 +119,7 @@ class Watch:
         return self._made.HTMLResponse(html_document("Not found", "", body), status_code=404)
 
     async def events(self, request: Any) -> Any:
-        """Answer with what changes, as server-sent events."""
+        """Answer with the changes as server-sent events."""
         seen = request.headers.get("last-event-id") or request.query_params.get("seen", "")
         stream = self._stream(self._live(request), seen)
         return self._made.StreamingResponse(stream, media_type="text/event-stream")
@@ -142,12 +143,12 @@ class Watch:
             self.last_sign = monotonic()
 
     async def alive(self, request: Any) -> Any:
-        """Note that a hidden tab is still open."""
+        """Record that a hidden tab is still open."""
         self.last_sign = monotonic()
         return self._made.Response(status_code=204)
 
     async def file(self, request: Any) -> Any:
-        """Answer with the style or a script."""
+        """Answer with the style sheet or a script."""
         name = request.path_params["file"]
         if name not in FILES:
             raise self._error.HTTPException(404)
@@ -155,10 +156,10 @@ class Watch:
 
 
 class SameOrigin:
-    """Answers only requests from pages of this address, and adds `HEADERS` to each answer.
+    """Answer only requests from pages of this server, and add `HEADERS` to each answer.
 
-    Another site's page can make a browser send requests here: the headers Origin and
-    Sec-Fetch-Site show that. This is plain ASGI, so that streams which never end pass unbuffered.
+    A page of another site can make a browser send requests to this server; the headers Origin and
+    Sec-Fetch-Site show it. This class is plain ASGI, so that endless streams are not buffered.
     """
 
     def __init__(self, app: Any) -> None:
@@ -181,10 +182,10 @@ class SameOrigin:
 
 
 def app_of(watch: Watch) -> Any:
-    """Return the application: it answers requests to this machine by this machine's own pages.
+    """Return the application, which only answers requests for this machine by its own name.
 
-    Another domain can be made to resolve to 127.0.0.1; the header Host shows that, and Starlette
-    answers with 400.
+    Another domain can be made to resolve to 127.0.0.1. The header Host shows this, and Starlette
+    answers with status 400.
     """
     middleware = extra("starlette.middleware").Middleware
     trusted_host = extra("starlette.middleware.trustedhost").TrustedHostMiddleware
