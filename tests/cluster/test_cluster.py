@@ -68,7 +68,7 @@ def test_what_rays_own_code_raises_says_what_to_do():
 def test_ray_is_missing(monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     monkeypatch.setattr(connection, "make_token", lambda: None)
-    with pytest.raises(MissingExtra, match=r"pip install 'latebloomer\[ray\]'"):
+    with pytest.raises(MissingExtra, match=r"pip install .*\[ray\]'"):
         Cluster().open()
 
 

@@ -152,7 +152,7 @@ def test_what_cannot_be_served_says_why(tmp_path, monkeypatch):
     with pytest.raises(SettingError, match=TOKEN):
         serve(tmp_path)
     monkeypatch.setitem(sys.modules, "uvicorn", None)
-    with pytest.raises(MissingExtra, match=r"latebloomer\[watch\]"):
+    with pytest.raises(MissingExtra, match=r"pip install .*\[watch\]"):
         serve(tmp_path)
 
 
