@@ -198,7 +198,7 @@ def test_an_exception_of_a_policy_is_raised_as_it_is_here(tmp_path):
 
 
 def test_a_policy_whose_module_is_not_on_the_node_is_said(tmp_path, monkeypatch):
-    text = "from test_simulate_ray import Trouble\nclass Elsewhere(Trouble):\n    name = 'far'"
+    text = f"from {__name__} import Trouble\nclass Elsewhere(Trouble):\n    name = 'far'"
     (tmp_path / "module_of_mine.py").write_text(text)
     monkeypatch.syspath_prepend(tmp_path)
     module = importlib.import_module("module_of_mine")
