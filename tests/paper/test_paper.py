@@ -454,3 +454,17 @@ def test_the_networks_are_scikit_learns(name):
         theirs = model.predict_proba(x)[0, 1] if t else 0.5
         assert p[0] == pytest.approx(theirs, abs=1e-12) and y[0] == label
         model.partial_fit(x, [label], classes=[0, 1])
+
+
+def test_the_picture_of_the_rates_has_formulas():
+    shown = [theory.FORMULAS.get(cell, cell) for row in theory.RATES[1:] for cell in row]
+    formulas = [cell for cell in shown if set("^_") & set(cell)]
+    assert len(formulas) == 11 and all(
+        cell.count("$") % 2 == 0 and "$" in cell for cell in formulas
+    )
+
+
+def test_the_list_of_figures_says_which_are_not_part_of_all():
+    listed = CliRunner().invoke(app, ["reproduce", "--list"]).stdout.splitlines()
+    (named,) = (line for line in listed if line.endswith("(not part of all)"))
+    assert named.startswith("imdb-live")

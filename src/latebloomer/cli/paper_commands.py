@@ -39,7 +39,7 @@ def reproduce(
 
     if listed or not names:
         for figure in FIGURES:
-            say(f"{figure.name:16} {figure.title}")
+            say(f"{figure.name:16} {figure.title}{'' if figure.in_all else ' (not part of all)'}")
         return
     workbench = Workbench(out, runs, mode, cores() if jobs is None else jobs, shown=not quiet)
     try:

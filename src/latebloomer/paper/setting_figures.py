@@ -130,7 +130,7 @@ def parameters(workbench: Workbench) -> list[Parameters]:
 @partial(Figure, "table-1", "Table 1: the arms of setting A (appendix G)", parameters)
 def table_1(pyplot: Any, rows: list[Parameters], mode: str) -> Shown:
     """Draw Table 1."""
-    drawn, ax = pyplot.subplots(figsize=(4.6, 2.2), layout="constrained")
+    drawn, ax = pyplot.subplots(figsize=(5, 2.2), layout="constrained")
     text = [
         ["", "$b$", "$c$", r"$\psi$"],
         *([row.arm, *map("{:g}".format, row[1:])] for row in rows),
@@ -303,9 +303,11 @@ def imdb(pyplot: Any, rows: list[Row], mode: str) -> Shown:
         own = select(rows, algorithm=name)
         wins = [row.recommended == best for row, best in zip(own, optimal, strict=True)]
         rate = f"{short(sum(1 - row.error for row in own), 1)}/{len(own)}"
+        if "." in rate:  # of an algorithm that draws its pulls
+            rate = f"mean {rate}"
         text.append([name, *(str(row.recommended) for row in own), rate])
         tint.append([WRONG, *(RIGHT if win else WRONG for win in wins), WRONG])
-    widths = [0.19, *[0.066] * len(ex.IMDB_BUDGETS), 0.085]
+    widths = [0.19, *[0.064] * len(ex.IMDB_BUDGETS), 0.107]
     drawing.table(ax, text, tint, colWidths=widths)
     right = values_of(successes(rows, of=names), 2)
     sigma = pooled_noise(list(IMDB.problem().means(ex.IMDB_BUDGETS[-1])))

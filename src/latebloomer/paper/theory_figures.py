@@ -139,11 +139,28 @@ def rate_rows(workbench: Workbench) -> list[Rate]:
     return [Rate(*line) for line in RATES[1:]]
 
 
+Q = r"$q = \min(\beta, 3/2)$"
+FORMULAS = {  # the texts of `theory.RATES`, as pictures show them
+    "H_{1,1/q}^(q/(q-1))": r"$H_{1,1/q}^{\ q/(q-1)}$",
+    "a*(0)/10: eps^3 T^(2q-2)/(sigma^2 H_{1,1/q}^(2q))":
+        r"$a^*(0)/10$: $\ \varepsilon^3\, T^{2q-2} / (\sigma^2 H_{1,1/q}^{\ 2q})$",
+    "T^(1-beta)": r"$T^{1-\beta}$",
+    "(log K max_i i Delta_(i)^(-1/beta))^(beta/(beta-1))":
+        r"$(\log K\ \max_i\, i\, \Delta_{(i)}^{-1/\beta})^{\beta/(\beta-1)}$",
+    "eps T/(sigma^2 log K H_2)": r"$\varepsilon\, T / (\sigma^2 \log K\ H_2)$",
+    "(K^beta/Delta_(2))^(1/(beta-1))": r"$(K^\beta / \Delta_{(2)})^{1/(\beta-1)}$",
+    "eps T Delta_(2)^2/(sigma^2 K)": r"$\varepsilon\, T\, \Delta_{(2)}^2 / (\sigma^2 K)$",
+    "H_{1,1/(beta-1)}": r"$H_{1,1/(\beta-1)}$",
+    "T/(sigma^2 log K H_{1,2})": r"$T / (\sigma^2 \log K\ H_{1,2})$",
+    "T^(1-beta) (K = 2)": r"$T^{1-\beta}$ $(K = 2)$",
+}  # fmt: skip
+
+
 @partial(Figure, "rates", "Conditions and rates (sections 4 to 7)", rate_rows)
 def rates(pyplot: Any, rows: list[Rate], mode: str) -> Shown:
     """Draw the rates as a table."""
     drawn, ax = pyplot.subplots(figsize=(11, 2.2), layout="constrained")
-    text = [RATES[0], *rows]
+    text = [(Q, *RATES[0][1:]), *([FORMULAS.get(cell, cell) for cell in row] for row in rows)]
     tint = [[drawing.HEAD] * 4, *[[drawing.CELL] * 4] * len(rows)]
     drawing.table(ax, text, tint, colWidths=[0.12, 0.36, 0.36, 0.16])
     return drawn, [
@@ -181,7 +198,7 @@ def instance_points(workbench: Workbench) -> list[InstancePoint]:
     ]
 
 
-@partial(Figure, "instances", "Theorem 3: the instances nu and nu'", instance_points)
+@partial(Figure, "instances", "Theorem 3: the instances ν and ν′", instance_points)
 def instances(pyplot: Any, rows: list[InstancePoint], mode: str) -> Shown:
     """Draw the three curves, with n* and T*."""
     drawn, ax = pyplot.subplots(figsize=(6.2, 3.6), layout="constrained")
@@ -253,7 +270,7 @@ TEST = 56  # pulls after which an uncapped arm is 10 sigma above the cap
 
 
 def instance(winner: int | None) -> Problem:
-    """Return nu, or nu^(i) in which arm i rises beyond the cap; arms 1, 2, ... are equal otherwise."""
+    """Return nu, or nu^(i), in which arm i rises beyond the cap; else arms 1, 2, ... are equal."""
     return lower_bound([GAP] * (ARMS - 1), BETA, winner, SIGMA)
 
 
