@@ -1,4 +1,4 @@
-"""Which learner trains a model: two learners that train the same weights in turn are found out."""
+"""Owners of weights: learners that train the same weights in turn are detected."""
 
 import weakref
 from collections.abc import Iterable
@@ -12,20 +12,22 @@ from latebloomer.racing.runners.process_state import CalledLearner, called_learn
 class Owner(NamedTuple):
     """The learner that trained a part last."""
 
-    learner: object  # None once two learners have trained the part in turn
-    called: CalledLearner | None  # as which learner of a race it did; None: outside races
+    learner: object  # None after two learners have trained the part in turn
+    called: CalledLearner | None  # its race and name during the training; None: outside of races
 
 
 SHARED = Owner(None, None)
-_owners: dict[int, tuple[Any, Owner]] = {}  # by id of a part: a weak reference to it, its owner
+# By id of a part: a weak reference to the part, and its owner.
+_owners: dict[int, tuple[Any, Owner]] = {}
 
 
 class TrainedParts:
-    """Claims weights and optimizers at each pull of one learner.
+    """Claim weights and optimizers at each pull of one learner.
 
-    A learner may continue to train what a learner of an earlier race has trained. Two learners of
-    one race may not, and if the earlier learner trains a part again, the scores of both mean
-    nothing: both fail. Weights that need no gradient may be shared.
+    A learner may continue to train parts that a learner of an earlier race has trained. Two
+    learners of one race must not train the same part. If an earlier learner trains a part again,
+    the scores of both learners mean nothing, and both fail. Weights without gradients may be
+    shared.
     """
 
     def __init__(self) -> None:
@@ -33,10 +35,10 @@ class TrainedParts:
         self._mine: set[int] = set()  # ids of the parts that this learner has trained
 
     def __reduce__(self) -> tuple[type["TrainedParts"], tuple[()]]:
-        return TrainedParts, ()  # ids mean nothing for copies and in other processes
+        return TrainedParts, ()  # ids are not valid for copies and in other processes
 
     def claim(self, parts: Iterable[Any]) -> None:
-        """Note that this learner trains the parts now; raise an error if it shares one."""
+        """Record that this learner trains the parts; raise an error if it shares one."""
         parts, now = list(parts), Owner(self._learner, called_learner())
         for part in parts:
             _, owner = _owners.get(id(part), (None, now))
@@ -52,7 +54,7 @@ class TrainedParts:
         self._note(parts, now)
 
     def restored(self, parts: Iterable[Any]) -> None:
-        """Note that the parts have this learner's state again, after a restore."""
+        """Record that the parts have this learner's state again, after a restore."""
         self._note(parts, Owner(self._learner, called_learner()))
 
     def _note(self, parts: Iterable[Any], owner: Owner) -> None:
@@ -66,7 +68,7 @@ class TrainedParts:
 
 
 def _in_one_race(one: Owner, other: Owner) -> bool:
-    """Return whether these are two learners of one race; a learner may be built again."""
+    """Return whether these are two different learners of one race."""
     if one.called is None or other.called is None:
         return False
     return one.called.race is other.called.race and one.called.arm != other.called.arm

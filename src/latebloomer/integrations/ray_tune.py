@@ -1,7 +1,7 @@
-"""Our policies as a scheduler of Ray Tune: trials pause at our levels, then continue or stop.
+"""A scheduler for Ray Tune: trials pause at levels of a policy, then continue or stop.
 
-Ray Tune does not save its schedulers. The journal is the state of this one: after a killed driver,
-`Tuner.restore` makes the scheduler again, and it reads its state there.
+Ray Tune does not save schedulers, so all state of this scheduler is in its journal: after a kill
+of the driver, `Tuner.restore` creates the scheduler again, and it reads the journal.
 """
 
 from collections.abc import Mapping
@@ -21,9 +21,9 @@ __all__ = ["RaceScheduler"]
 class RaceScheduler(base_class("ray.tune.schedulers", "FIFOScheduler")):  # type: ignore[misc]
     """Race trials: `tune.TuneConfig(scheduler=RaceScheduler(...), num_samples=64)`.
 
-    A pull is one result of a trial. A trainable must save and load its state, since paused trials
-    leave their process. The journal is the state: after a kill `Tuner.restore` continues the
-    race, and `latebloomer.read_verdict(journal)` returns its verdict.
+    A pull is one result of a trial. A trainable must save and load its state, because paused
+    trials leave their process. All state is in the journal: after a kill, `Tuner.restore`
+    continues the race, and `latebloomer.read_verdict(journal)` returns its verdict.
 
     Parameters
     ----------
@@ -32,14 +32,14 @@ class RaceScheduler(base_class("ray.tune.schedulers", "FIFOScheduler")):  # type
     journal : Place
         File in which every result is recorded.
     metric : str | None
-        Name under which a trial reports its score. Default: that of the `TuneConfig`.
+        Name under which a trial reports its score. Default: `metric` of the `TuneConfig`.
     mode : str | None
-        "max" or "min". Default: that of the `TuneConfig`.
+        "max" or "min". Default: `mode` of the `TuneConfig`.
     time_attr : str
-        The trial's own counter of results: 1, 2, 3, ...
+        Name of the trial's own counter of results: 1, 2, 3, ...
     settings : Any
-        The budget, as `budget=` (total results) or `trainings=8, full_steps=81`; and `policy`,
-        `horizon`, `min_pulls` and `seed` as in `race`.
+        The budget, as `budget=` (total number of results) or `trainings=8, full_steps=81`; also
+        `policy`, `horizon`, `min_pulls` and `seed` as in `race`.
 
     Raises
     ------
@@ -83,7 +83,7 @@ class RaceScheduler(base_class("ray.tune.schedulers", "FIFOScheduler")):  # type
         print(best.config, scheduler.verdict())
     """
 
-    _supports_buffered_results = False  # no result may come after the one that ends a phase
+    _supports_buffered_results = False  # no result may arrive after the last one of a phase
 
     def __init__(
         self,
@@ -98,24 +98,24 @@ class RaceScheduler(base_class("ray.tune.schedulers", "FIFOScheduler")):  # type
         library("ray.tune", "trials of Ray Tune", "tune")
         super().__init__()
         self._metric, self._mode, self._time_attr = metric, mode, time_attr
-        self._arms: dict[str, int | None] = {}  # by trial, in this process
-        self.race = HostedRace(n_trials, journal, **settings)  # the direction comes with the mode
+        self._arms: dict[str, int | None] = {}  # arms by trial, in this process
+        self.race = HostedRace(n_trials, journal, **settings)  # `mode` sets the direction later
 
     def verdict(self) -> Verdict:
-        """Return which trial to keep, and why."""
+        """Return the verdict: which trial to keep, and why."""
         return self.race.verdict()
 
     def best_result(self, results: Any) -> Any:
-        """Return the winner's result among those that `Tuner.fit` returns."""
+        """Return the winner's result among the results of `Tuner.fit`."""
         trial = self.race.state.trials[self.race.session.best_arm].trial
         return next(
             result for result in results if result.metrics and result.metrics["trial_id"] == trial
         )
 
-    # --- what Ray Tune asks ---
+    # --- methods that Ray Tune calls ---
 
     def set_search_properties(self, metric: str | None, mode: str | None, **spec: Any) -> bool:
-        """Take metric and mode from the `TuneConfig`; return False if they are given twice."""
+        """Use metric and mode of the `TuneConfig`; return False if they are already set."""
         if (self._metric and metric) or (self._mode and mode):
             return False
         self._metric, self._mode = self._metric or metric, self._mode or mode
@@ -132,16 +132,17 @@ class RaceScheduler(base_class("ray.tune.schedulers", "FIFOScheduler")):  # type
         return True
 
     def on_trial_add(self, tune_controller: Any, trial: Any) -> None:
-        """Find the trial's arm; a trial that may not train now waits, or is ended."""
-        again = trial.trial_id in self._arms  # after a failure, it is in the controller's lists
+        """Assign an arm to the trial; a trial that may not be trained now is paused or ended."""
+        # After a failure, the trial is already in the controller's lists.
+        again = trial.trial_id in self._arms
         if not again:
             self._arms[trial.trial_id] = self.race.assign(trial.trial_id, trial.config)
         status = {END: trial.TERMINATED, WAIT: trial.PAUSED}.get(self._next_of(trial))
         if trial.status == trial.PENDING and status is not None:
             if again:
-                # Schedulers are given no public method that also moves the trial in its lists.
+                # Ray Tune has no public method that also moves the trial in its lists.
                 tune_controller._set_trial_status(trial, status)
-            else:  # the controller files it by its status, and shows its folder
+            else:  # the controller adds it to its lists by its status
                 trial.init_local_path()
                 trial.set_status(status)
 
@@ -149,7 +150,7 @@ class RaceScheduler(base_class("ray.tune.schedulers", "FIFOScheduler")):  # type
         return self.race.next_of(self._arms.get(trial.trial_id))
 
     def on_trial_result(self, tune_controller: Any, trial: Any, result: Mapping[str, Any]) -> str:
-        """Count a result; the trial continues, is paused at its level, or is stopped."""
+        """Record a result; the trial continues, is paused at its level, or is stopped."""
         arm = self._arms.get(trial.trial_id)
         if arm is None:
             return str(self.STOP)
@@ -158,26 +159,26 @@ class RaceScheduler(base_class("ray.tune.schedulers", "FIFOScheduler")):  # type
         return str({END: self.STOP, WAIT: self.PAUSE}.get(now, self.CONTINUE))
 
     def on_trial_complete(self, tune_controller: Any, trial: Any, result: Any) -> None:
-        """Let a trial that has finished keep its place by its scores."""
+        """Record that a trial has finished; it can still win."""
         told = {self._time_attr, self._metric} <= set(result)
-        if told and self._next_of(trial) != END:  # the last one, where a stopper ended it
+        if told and self._next_of(trial) != END:  # the last result, if a stopper ended the trial
             self.on_trial_result(tune_controller, trial, result)
         self._leave(trial, FINISHED, "finished")
 
     def on_trial_error(self, tune_controller: Any, trial: Any) -> None:
-        """Record a trial that will not be tried again as failed."""
-        if trial.status != trial.ERROR:  # with that it is put back into the queue
+        """Record a trial as failed if Ray Tune does not try it again."""
+        if trial.status != trial.ERROR:  # otherwise Ray Tune puts it back into its queue
             self._leave(trial, FAILED, "its trial failed")
 
     def on_trial_remove(self, tune_controller: Any, trial: Any) -> None:
-        """Record that a paused trial was stopped, by us or by the user."""
+        """Record that a paused trial was stopped, by this scheduler or the user."""
         self._leave(trial, FAILED, "its trial was stopped")
 
     def _leave(self, trial: Any, how: str, why: str) -> None:
         self.race.leave(self._arms.get(trial.trial_id), how, why)
 
     def choose_trial_to_run(self, tune_controller: Any) -> Any:
-        """Return a trial that may train, and stop paused trials that were dropped."""
+        """Return a trial that may be trained, and stop paused trials that were dropped."""
         trials = list(tune_controller.get_trials())
         for trial in trials:
             if trial.status == trial.PAUSED and self._next_of(trial) == END:
@@ -191,7 +192,7 @@ class RaceScheduler(base_class("ray.tune.schedulers", "FIFOScheduler")):  # type
         return None
 
     def _give_up_lost(self, trials: list[Any]) -> None:
-        """Record arms as failed if their trials never came, or were lost with a driver."""
+        """Record arms as failed if they have no trial, or lost it with an earlier driver."""
         met = {self._arms.get(trial.trial_id) for trial in trials if not trial.is_finished()}
         for arm in range(len(self.race.names)):
             if arm not in met and self.race.next_of(arm) not in (WAIT, END):

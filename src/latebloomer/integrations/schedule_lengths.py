@@ -1,17 +1,17 @@
-"""How long a schedule of learning rates is, and whether it is stepped that often."""
+"""A check that the length of a learning-rate schedule fits the number of its steps."""
 
 from typing import Any
 
 from latebloomer.errors import SettingError
 
-NEAR = 0.75, 1.34  # ratios of a schedule's length and a number of steps that still fit
+NEAR = 0.75, 1.34  # allowed ratios of a schedule's length to a number of steps
 
 
 def check_length(scheduler: Any, by: str, epochs: float | None, batches: float | None) -> None:
-    """Raise an error if a schedule made for batches is stepped after epochs, or the reverse.
+    """Raise an error if a schedule for batches is stepped after epochs, or vice versa.
 
-    `epochs` and `batches` are the numbers of a full training. A schedule whose length is not
-    known, or fits neither number, is the user's choice.
+    `epochs` and `batches` are their numbers in a full training. A schedule of unknown length, or
+    of a length that fits neither number, is accepted.
     """
     length = length_of(scheduler)
     if length is None or epochs is None or batches is None:
@@ -33,14 +33,15 @@ def _fits(length: float, steps: float) -> bool:
 
 
 def length_of(scheduler: Any) -> float | None:
-    """Return the steps after which a schedule of `torch.optim` ends; None if that is not known."""
+    """Return the number of steps of a schedule of `torch.optim`; None if that is not known."""
     if scheduler is None:
         return None
-    # SequentialLR and ChainedScheduler have no public name for their parts.
+    # SequentialLR and ChainedScheduler have no public attribute for their parts.
     parts = getattr(scheduler, "_schedulers", None)
     if parts:
         lengths = [length for part in parts if (length := length_of(part)) is not None]
-        if begins := getattr(scheduler, "_milestones", None):  # of the parts of a sequence
+        # Steps at which the parts of a sequence begin.
+        if begins := getattr(scheduler, "_milestones", None):
             last = length_of(parts[-1])
             return None if last is None else begins[-1] + last
         return max(lengths, default=None)

@@ -1,4 +1,4 @@
-"""Make the word counts of `imdb-live` from the public data set of reviews.
+"""Make the word counts for the figure `imdb-live` from the public data set of reviews.
 
 Download https://ai.stanford.edu/~amaas/data/sentiment/aclImdb_v1.tar.gz (Maas et al., ACL 2011;
 84 MB), then run::
@@ -27,7 +27,7 @@ from latebloomer.paper.live_imdb import FILE
 
 MOST_WORDS = 10_000
 TAG, WORD = re.compile(r"<[^>]*>"), re.compile(r"[a-z0-9]+(?:'[a-z]+)*")
-PARTS = ("train/neg", "train/pos", "test/neg", "test/pos")  # of the folder aclImdb
+PARTS = ("train/neg", "train/pos", "test/neg", "test/pos")  # subfolders of the folder aclImdb
 
 
 class Review(NamedTuple):

@@ -1,8 +1,9 @@
-"""The paper's window estimates: how far noise and curvature can move them [Mussi24].
+"""The paper's window estimates: the effects of noise and curvature on them [Mussi24].
 
-The pessimistic estimate is the mean of an arm's latest window, the optimistic one adds the growth
-between two windows up to the horizon. A width bounds what noise adds, a bias what the curve's
-bend adds, and a weight is the sum of the squared weights of the noise.
+The pessimistic estimate is the mean of an arm's latest window. The optimistic estimate adds the
+growth between two windows, extrapolated to the horizon. A width bounds the effect of noise, and a
+bias bounds the effect of the curve's bend. A weight is the sum of the squared weights of the
+noise.
 """
 
 import numpy as np

@@ -1,11 +1,11 @@
-"""Optuna: a study as a learner, a race as the driver of a study, and our policies as a pruner.
+"""Optuna: a study as a learner, a race inside a study, and this library's policies as a pruner.
 
-Which algorithm *and* which settings is one question. A pull of a `TunerLearner` is one more trial,
-or a slice of time, and its score is the best value found so far, which only rises.
+A race of `TunerLearner` objects selects an algorithm *and* its settings together. A pull of one is
+one more trial, or a slice of time, and its score is the best value so far, which never falls.
 
-In `race_study` the study's sampler proposes, and our policy picks and drops. Optuna cannot suspend
-a trial, so all trials of a race stay RUNNING until they are dropped. A dropped trial ends as
-PRUNED with its values so far, and the winner as COMPLETE.
+In `race_study` the study's sampler proposes configurations, and the policy picks and drops them.
+Optuna cannot suspend a trial, so all trials of a race stay RUNNING until they are dropped. A
+dropped trial ends as PRUNED with its values so far, and the winner as COMPLETE.
 """
 
 from latebloomer.integrations.optuna.pruner import LatebloomerPruner

@@ -1,4 +1,4 @@
-"""Our policies as a pruner of trials that run one after the other."""
+"""A pruner that uses this library's policies on trials that run one after the other."""
 
 from math import ceil, isfinite
 from typing import Any
@@ -10,17 +10,19 @@ from latebloomer.session.session import Session
 
 
 class LatebloomerPruner(base_class("optuna.pruners", "BasePruner")):  # type: ignore[misc]
-    """Prune trials by our policies, without the promise of a fixed total.
+    """Prune trials by a policy of this library; the total number of reports is not fixed.
 
-    Optuna runs one trial to its end before the next starts, so a trial is compared with those
-    before it: at each level of the policy's plan it continues if its estimate is among the share
-    of trials that the plan keeps there. The first trials meet few others and train further than
-    later ones. `race_study` compares all at once and spends exactly its budget.
+    Optuna runs each trial to its end before the next one starts, so a trial is compared with
+    earlier trials. At each level of the policy's plan, it continues if its estimate is in the best
+    share of trials that the plan keeps at this level. The first trials are compared with few
+    others, so they are trained further than later ones. `race_study` compares all trials at the
+    same time and spends exactly its budget.
 
     Parameters
     ----------
     budget : int
-        Number of reports that the plan is made for, over all trials. The total may differ.
+        Number of reports, over all trials, for which the plan is made. The actual total may
+        differ.
     n_trials : int
         Number of trials of the study.
     full_steps : int
@@ -69,11 +71,11 @@ class LatebloomerPruner(base_class("optuna.pruners", "BasePruner")):  # type: ig
         self._policy, self._full = session.policy, full_steps
         plan = self._policy.plan(n_trials, budget, full_steps)
         keep, upto = plan.keep.tolist(), plan.upto.tolist()
-        # The share of all trials that continues after each level.
+        # Share of all trials that continues after each level.
         self._shares = {n: k / n_trials for n, k in zip(upto, keep[1:], strict=False)}
 
     def prune(self, study: Any, trial: Any) -> bool:
-        """Return whether a trial ends here, by the values that it and others have reported."""
+        """Return whether a trial is pruned now, by its own values and those of other trials."""
         values = _curve(trial)
         level = max((n for n in self._shares if n <= len(values)), default=0)
         if not all(map(isfinite, values)):
@@ -90,9 +92,9 @@ class LatebloomerPruner(base_class("optuna.pruners", "BasePruner")):  # type: ig
         return rank >= ceil((1 + len(others) + ended) * self._shares[level])
 
     def _rank(self, curves: list[list[float]], maximize: bool) -> int:
-        """Return how many curves have a better estimate than the first."""
+        """Return the number of curves with a better estimate than the first one."""
         count, level = len(curves), len(curves[0])
-        # A race that ends at this level, where the policy rates all that are in it.
+        # Simulate a race that ends at this level, where the policy rates all curves.
         own: dict[str, Any] = {"maximize": maximize, "min_pulls": level}
         session = Session(self._policy, count, count * level, self._full, **own)
         for step in range(level):

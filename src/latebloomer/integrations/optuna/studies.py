@@ -1,4 +1,4 @@
-"""What tuners and races in studies share: one direction, and settings as a journal has them."""
+"""The common part of tuners and races in studies: one direction, and settings for the journal."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -15,5 +15,5 @@ def need_one_direction(study: Any) -> None:
 
 
 def settings_details(params: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a learner reports with a score so that the journal has its settings."""
+    """Return the details to report with a score, so that the journal has the settings."""
     return {SETTINGS: {str(key): plain_or_text(value) for key, value in params.items()}}

@@ -1,4 +1,4 @@
-"""A race shown in a study."""
+"""A callback that shows a race in a study."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from latebloomer.session import events
 
 
 class StudyMirror:
-    """Shows a race in a study: values as they come, and the state in which each trial ends."""
+    """Show a race in a study: values as they are reported, and the final state of each trial."""
 
     def __init__(self, optuna: Any, study: Any, trials: Sequence[Any], key: str) -> None:
         self._states = optuna.trial.TrialState
@@ -26,9 +26,10 @@ class StudyMirror:
             self._show(event, view, view.pulls)
 
     def _begin(self, view: RaceView) -> None:
-        """Record what the race is made of, and report what a kill has left out."""
+        """Record the settings of the race, and report values that are missing after a kill."""
         known = self._study.user_attrs.get(self._key)
-        if known is None or known["race"] != view.id:  # one that ended before its first pull
+        # An earlier race ended before its first pull.
+        if known is None or known["race"] != view.id:
             kept = {"race": view.id, "settings": view.settings.as_dict(), "names": [*view.names]}
             self._study.set_user_attr(self._key, kept)
         pulls: Counter[int] = Counter()
@@ -43,7 +44,7 @@ class StudyMirror:
     def _show(self, event: events.Event, view: RaceView, pulls: Any) -> None:
         match event:
             case events.ScoreReported(arm) if pulls[arm] > self._shown[arm]:
-                self._shown[arm] = pulls[arm]  # a resumed race repeats the latest
+                self._shown[arm] = pulls[arm]  # a resumed race repeats the latest event
                 self._trials[arm].report(event.score, step=pulls[arm])
             case events.LearnerLeft() if event.arm in self._running:
                 self._trials[event.arm].set_user_attr(LEFT, [event.how, event.why])

@@ -1,4 +1,4 @@
-"""A race as the driver of a study, and its journal after a kill."""
+"""The function `race_study`, and the recovery of its journal after a kill."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -54,20 +54,21 @@ def race_study(
 ) -> Verdict:
     """Race configurations that a study's sampler proposes; the winner is the study's best trial.
 
-    Called again after a kill, with a study from the same storage, it continues from its journal,
-    or from the values in the storage if the journal is gone.
+    If you call it again after a kill, with a study from the same storage, it continues from its
+    journal, or from the values in the storage if the journal is lost.
 
     Parameters
     ----------
     study : Any
-        An Optuna study with one direction, which says whether lower or higher values are better.
+        An Optuna study with one direction. The direction says whether lower or higher values are
+        better.
     objective : Callable[[Any], Any]
-        Function of a trial that asks for settings as usual and then yields a value for each step
-        of its training, or returns an object with `pull()`.
+        Function of a trial. It suggests settings as usual and then yields a value for each step of
+        its training, or returns an object with `pull()`.
     n_configs : int
-        Number of configurations that race.
+        Number of configurations in the race.
     trainings : float | None
-        Budget in full trainings; or give `budget` or `seconds`.
+        Budget in full trainings. Give one of `trainings`, `budget` and `seconds`.
     budget : int | None
         Budget in pulls, over all configurations.
     seconds : float | None
@@ -79,23 +80,23 @@ def race_study(
     horizon : int | None
         Number of pulls per configuration at which they are compared, as in `race`.
     name : str
-        Name of the race, which tells several races of one study apart.
+        Name of the race, if one study has several races.
     journal : Place | None
         Journal that records every pull, as in `race`.
     policy : Policy | str
-        Rule that decides which configuration trains next and which is dropped.
+        Rule that decides which configuration is trained next and which is dropped, as in `race`.
     runner : str | LocalRunner
-        "local", or a `LocalRunner` with settings: trials run in this process.
+        "local", or a `LocalRunner` with settings; trials must run in this process.
     seed : int
         Seed for random policies.
     winner_share : float
-        Fraction of the budget reserved for training the winner further.
+        Fraction of the budget, at least 0 and below 1, reserved for training the winner further.
     min_pulls : int | None
         Number of pulls every configuration gets before any can be dropped, as in `race`.
     score_range : tuple[float | None, float | None] | None
         Lowest and highest possible value, as in `race`.
     stop : str | None
-        "certified" ends the race early, once the winner is certified.
+        "certified" ends the race early, as soon as the winner is certified.
     progress : bool
         Whether to show the race while it runs, as in `race`.
     callbacks : Sequence[Callback] | None
@@ -106,7 +107,7 @@ def race_study(
     Returns
     -------
     Verdict
-        The trial to keep, and why.
+        The trial to keep, and the reasons.
 
     Raises
     ------
@@ -185,9 +186,10 @@ def race_study(
 def _need_journal(
     study: Any, trials: Sequence[Any], known: Mapping[str, Any], place: Place | None, policy: Any
 ) -> None:
-    """Rebuild the journal from the values in the storage, if it is gone.
+    """Rebuild the journal from the values in the storage, if the journal is lost.
 
-    For studies in a database whose machine is gone with its disk, as a preempted one in a cloud.
+    This is for studies in a database if the machine was lost with its disk, such as a preempted
+    machine in a cloud.
     """
     if place is None:
         raise SettingError("journal=None, but the study's race has started: name its file")

@@ -1,4 +1,4 @@
-"""The trials of a race in a study: asked for, named after the race, and built again."""
+"""The trials of a race in a study: created with the race's name, and built as learners."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -11,15 +11,15 @@ from latebloomer.racing.learners import full_training
 from latebloomer.racing.learners.learner import ScoreStream
 
 KEY = "latebloomer"  # prefix of attributes that a race keeps in a study and its trials
-LEFT = f"{KEY}:left"  # how and why a trial takes no more pulls
+LEFT = f"{KEY}:left"  # attribute that says how and why a trial left the race
 
 
 class TrialBuilder:
-    """Builds the learner of a trial; Optuna gives a trial the same settings again."""
+    """Build the learner of a trial; Optuna returns the same settings for a trial again."""
 
     def __init__(self, objective: Callable[[Any], Any], trial: Any, built: Any = None) -> None:
         self._objective, self.trial = objective, trial
-        self._built = built  # for the first call
+        self._built = built  # used by the first call
         self.full_steps = full_training.declared(objective)
 
     def __call__(self) -> Any:
@@ -27,16 +27,16 @@ class TrialBuilder:
         if built is None:
             built = self._objective(self.trial)
         if isinstance(built, Iterator):
-            # It asks for settings while it runs.
+            # A generator suggests its settings while it runs.
             return ScoreStream(built, lambda: settings_details(self.trial.params))
         if not hasattr(built, "score_details"):
-            with suppress(AttributeError):  # an object that takes no attributes
+            with suppress(AttributeError):  # the object accepts no attributes
                 built.score_details = settings_details(self.trial.params)
         return built
 
 
 def builders_of(optuna: Any, study: Any, objective: Any, key: str, n: int) -> list[TrialBuilder]:
-    """Return the trials that a killed process asked for, and new ones for the rest."""
+    """Return builders of the trials that a killed process created, and of new trials."""
     frozen = [
         stored for stored in study.get_trials(deepcopy=False) if stored.user_attrs.get(KEY) == key
     ]
@@ -44,7 +44,7 @@ def builders_of(optuna: Any, study: Any, objective: Any, key: str, n: int) -> li
         problem = f"n_configs={n}, but this race of the study has {len(frozen)} trials"
         raise SettingError(f"{problem}: give that number to resume it, or another name=")
     waits = optuna.trial.TrialState.WAITING
-    # Optuna has no public way to continue a trial that another process asked for.
+    # Optuna has no public way to continue a trial that another process created.
     trials = [
         study.ask() if stored.state == waits else optuna.trial.Trial(study, stored._trial_id)
         for stored in frozen
@@ -53,11 +53,11 @@ def builders_of(optuna: Any, study: Any, objective: Any, key: str, n: int) -> li
     while len(builders) < n:
         trial, built, pauses = _new_trial(optuna, study, key), None, True
         if not builders:
-            with suppress(Exception):  # the race calls it again, and records why it fails
+            with suppress(Exception):  # the race calls it again and records the failure
                 built = objective(trial)
                 pauses = hasattr(built, "pull") or isinstance(built, Iterator)
         if not pauses:
-            trial.set_user_attr(KEY, "")  # it is not a trial of the race
+            trial.set_user_attr(KEY, "")  # mark it as not part of the race
             study.tell(trial, state=optuna.trial.TrialState.FAIL)
             problem = (
                 f"The objective returned {brief(built)}, but race_study needs one that pauses"
@@ -70,14 +70,14 @@ def builders_of(optuna: Any, study: Any, objective: Any, key: str, n: int) -> li
 
 
 def _new_trial(optuna: Any, study: Any, key: str) -> Any:
-    """Return a new trial that has the race's name from its first moment, so that no kill loses it.
+    """Return a new trial that is marked with the race's name from the start, in case of a kill.
 
-    A trial that the user has enqueued comes first, as with `study.ask()`.
+    As with `study.ask()`, trials that the user has enqueued come first.
     """
     states = optuna.trial.TrialState
     waiting = study.get_trials(deepcopy=False, states=(states.WAITING,))
     if waiting:
-        # Optuna has no public way to name a trial that waits.
+        # Optuna has no public way to mark a waiting trial.
         study._storage.set_trial_user_attr(waiting[0]._trial_id, KEY, key)
         trial = study.ask()
         if trial.user_attrs.get(KEY) != key:  # another process was faster
@@ -91,6 +91,6 @@ def _new_trial(optuna: Any, study: Any, key: str) -> Any:
 
 
 def frozen_trials(study: Any, trials: Sequence[Any]) -> list[Any]:
-    """Return the trials as the storage has them."""
+    """Return the trials with their data in the storage."""
     by_number = {stored.number: stored for stored in study.get_trials(deepcopy=False)}
     return [by_number[trial.number] for trial in trials]

@@ -14,36 +14,37 @@ from latebloomer.racing.verdict.verdict import Verdict
 from latebloomer.session.arm_views import SETTINGS
 
 FILE = "optuna.pickle"
-FIRST_TRIALS = 4  # further ones in a pull, at most, until one is complete
+FIRST_TRIALS = 4  # maximum further trials in a pull, until one is complete
 
 
 class TunerLearner:
-    """Wrap an Optuna study as a learner. One pull is one trial, or as many as fit into a time.
+    """Wrap an Optuna study as a learner. One pull is one trial, or those that fit into a time.
 
     The score is the best value so far, negated with `direction="minimize"`, so that higher is
     better: race with `maximize=True`. A trial that is pruned, takes too long or ends in NaN is a
     pull, too, and leaves the best value unchanged. `best_configuration` returns the best settings
-    of all learners of a race: a learner that was dropped may have found them.
+    of all learners of a race, including learners that were dropped.
 
     Parameters
     ----------
     objective : Callable[[Any], float]
         Function of a trial that returns its value, as for `study.optimize`.
     study : Any
-        Your own study. Default: a study in memory.
+        Your own study. Default: a new study in memory.
     sampler : Any
-        Sampler of the study in memory. Default: TPE, seeded by `seed`.
+        Sampler of the new study. Default: TPE, seeded by `seed`.
     direction : str
-        "maximize" or "minimize", for the study in memory.
+        "maximize" or "minimize", for the new study.
     seed : int | None
-        Seed of TPE.
+        Seed for TPE. Default: random.
     default : Mapping[str, Any] | None
-        Settings of the first trial: good ones that you know, such as a library's own.
+        Settings of the first trial, such as the defaults of a library. Default: the sampler
+        proposes them.
     seconds_per_pull : float | None
-        CPU seconds of this process per pull: n pulls are the trials that fit into n times that,
-        the last of which may take longer. Default: one trial per pull, whatever it takes.
+        CPU seconds of this process per pull: n pulls are the trials that fit into n times this
+        time; the last one may take longer. Default: one trial per pull, however long it takes.
     timeout : float | None
-        Seconds after which a trial is interrupted, at its next Python instruction; it ends as
+        Seconds after which a trial is interrupted at its next Python instruction; it then ends as
         pruned. Compiled code is interrupted when it returns. Default: no limit.
 
     Raises
@@ -98,7 +99,7 @@ class TunerLearner:
         self._objective, self.study = objective, study
         self._sign = 1.0 if study.direction.name == "MAXIMIZE" else -1.0
         self._default, self._slice, self._timeout = default, seconds_per_pull, timeout
-        self._pulls, self._spent = 0, 0.0  # the second in CPU seconds of trials
+        self._pulls, self._spent = 0, 0.0  # number of pulls, and CPU seconds of all trials
 
     def pull(self) -> float:
         """Run more trials and return the best value so far."""
@@ -112,7 +113,7 @@ class TunerLearner:
         for _ in range(FIRST_TRIALS):  # the first ones may be pruned
             if not self._has_value():
                 self._try_one()
-        return self._sign * float(self.study.best_value)  # an error if no trial is complete
+        return self._sign * float(self.study.best_value)  # raises an error if no trial is complete
 
     def _try_one(self) -> None:
         """Run one more trial."""
@@ -148,9 +149,9 @@ class TunerLearner:
         (Path(folder) / FILE).write_bytes(pickle.dumps(saved))
 
     def load(self, folder: Path) -> None:
-        """Restore the state saved in `folder`, which you must trust: unpickling can run any code.
+        """Restore the state saved in `folder`, which you must trust: a pickle can run code.
 
-        Trials that the study's own storage has kept are not added again.
+        Trials that are already in the study's own storage are not added again.
         """
         trials, self.study.sampler, self._pulls, self._spent = pickle.loads(
             (Path(folder) / FILE).read_bytes()
@@ -159,16 +160,16 @@ class TunerLearner:
 
 
 class Configuration(NamedTuple):
-    """The best settings that a race of tuners has found.
+    """The best settings that the learners of a race have found.
 
     Attributes
     ----------
     learner : str
-        Name of the learner that found them.
+        Name of the learner that found the settings.
     params : dict[str, Any]
-        The settings.
+        The best settings.
     score : float
-        Their score.
+        Score of the settings.
     """
 
     learner: str
@@ -177,10 +178,10 @@ class Configuration(NamedTuple):
 
 
 def best_configuration(verdict: Verdict) -> Configuration:
-    """Return the best settings that any learner of a race has found, dropped ones included.
+    """Return the best settings that any learner of a race has found, including dropped learners.
 
-    A race keeps the learner that promises most. What you use is a configuration, and a learner
-    that was dropped may have found the best one.
+    A race keeps the learner that is expected to be best at the horizon, but a dropped learner may
+    have found the best settings so far.
 
     Parameters
     ----------

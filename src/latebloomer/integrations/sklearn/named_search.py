@@ -68,8 +68,8 @@ class RaceSearchCV(BaseRaceSearch):
     winner_share : float
         Fraction of the race's budget reserved for training the winner after it is selected.
     min_pulls : int | None
-        Number of pulls every estimator gets before any can be dropped. Default: as in `race`, but
-        3 with `trainings` if the budget pays for 7 pulls of each estimator.
+        Number of pulls every estimator gets before any can be dropped. Default: as in `race`;
+        `RaceSearchCV` gives 3 if its `trainings` pay for 7 pulls of each estimator.
     pulls_per_training : int | None
         Number of pulls in a full training. Default: 20, or more (at most 100) if the budget would
         otherwise have fewer than 10 pulls per estimator; 100 with `seconds`. If the shortest full

@@ -55,21 +55,22 @@ class RaceRandomSearchCV(BaseRaceSearch):
     budget : int | None
         Budget in pulls.
     policy : Any
-        Rule that decides which candidate is trained next and which is dropped, as in `race`.
+        Rule that decides which estimator is trained next and which is dropped, as in `race`.
     scoring : Any
         Metric, as in scikit-learn; with several metrics, `refit` names the one that decides.
-        Default: the `score` method of the estimator.
+        Default: the `score` method of the estimators.
     cv : Any
         Held-out rows: a share of the rows such as 0.2, a number of folds, a splitter, or splits.
     horizon : int | None
-        Number of pulls per candidate at which candidates are compared; only with `budget`.
+        Number of pulls per estimator at which estimators are compared; only with `budget`.
     winner_share : float
         Fraction of the race's budget reserved for training the winner after it is selected.
     min_pulls : int | None
-        Number of pulls every candidate gets before any can be dropped, as in `race`.
+        Number of pulls every estimator gets before any can be dropped. Default: as in `race`;
+        `RaceSearchCV` gives 3 if its `trainings` pay for 7 pulls of each estimator.
     pulls_per_training : int | None
         Number of pulls in a full training. Default: 20, or more (at most 100) if the budget would
-        otherwise have fewer than 10 pulls per candidate; 100 with `seconds`. If the shortest full
+        otherwise have fewer than 10 pulls per estimator; 100 with `seconds`. If the shortest full
         training has fewer steps, but at least 10, the default is its number of steps.
     refit : bool | str | Callable[[Table], int]
         Whether to train the winner again on all rows. With several metrics, the name of the metric
@@ -79,7 +80,7 @@ class RaceRandomSearchCV(BaseRaceSearch):
         Whether the cost of the refit is added to the budget instead of paid from it.
     best_iteration : bool | None
         Whether the best model is trained for the number of iterations with the best held-out
-        score, instead of a full training. Default: True if the estimator has a setting for early
+        score, instead of a full training. Default: True if its estimator has a setting for early
         stopping (`early_stopping_rounds=20`, `early_stopping=True`).
     ensemble : bool
         Whether predictions are half the winner's and half a weighted mean (`ensemble_weights_`) of
@@ -93,10 +94,10 @@ class RaceRandomSearchCV(BaseRaceSearch):
     random_state : Any
         Seed for data splits, row order, estimators and the drawing of candidates.
     n_jobs : int | None
-        Number of candidates trained at the same time, with Ray; -1 means all cores.
+        Number of estimators trained at the same time, with Ray; -1 means all cores.
     threads : int | None
         Number of native threads that BLAS and OpenMP may start in this process during `fit`.
-        Small estimators are often faster with 1. The `n_jobs` of the estimator is not changed.
+        Small estimators are often faster with 1. The `n_jobs` of an estimator is not changed.
         Default: the libraries decide.
     journal : Any
         File that records every pull; `fit` resumes or extends the race in it. A `JournalFile` also

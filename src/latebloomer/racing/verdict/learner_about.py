@@ -1,4 +1,4 @@
-"""What a verdict shows of its learner besides scores: a program's command, values and files."""
+"""Text of a verdict about its learner in addition to scores: command, values and files."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from latebloomer.racing.learners.log_files import files_of
 if TYPE_CHECKING:
     from latebloomer.racing.verdict.verdict import Verdict
 
-COMMAND = "command"  # setting that has a line
+COMMAND = "command"  # name of the setting with its own line
 
 
 def about(verdict: Verdict) -> dict[str, str]:
-    """Return what the learner to keep says in its attribute `about`; else what is recorded.
+    """Return the attribute `about` of the learner to keep, or else recorded data about it.
 
-    Recorded are the settings of a learner and, next to the journal, its log and its folder. Most
-    learners have none of these.
+    Recorded data are the settings of the learner and, next to the journal, its log and its folder.
+    Most learners have none of these.
     """
     told = getattr(verdict.learner, "about", None)
     if isinstance(told, Mapping):
@@ -38,5 +38,5 @@ def about(verdict: Verdict) -> dict[str, str]:
 
 
 def about_lines(verdict: Verdict) -> list[str]:
-    """Return the same as lines, each to be copied whole."""
+    """Return the result of `about` as lines, which users can copy."""
     return [f"{label}: {text}" for label, text in about(verdict).items()]
