@@ -14,6 +14,7 @@ from latebloomer.racing.learners.full_training import shares_of
 from latebloomer.racing.learners.learner import Share
 from latebloomer.racing.race_state import RaceState
 from latebloomer.racing.request import ResumeRequest
+from latebloomer.racing.settings import Settings
 from latebloomer.session import events
 from latebloomer.session.checked_inputs import set_aside
 from latebloomer.session.session import Session
@@ -34,26 +35,13 @@ def plan_extension(race: RaceState, request: ResumeRequest) -> Extension:
     The race is not changed. If a request is not possible, an error says what to do.
     """
     learners, horizon, revive = request.learners, request.budget.horizon, request.revive
-    full_steps, seconds = request.budget.full_steps, request.budget.seconds
-    session, settings = race.session, race.settings
+    seconds, session, settings = request.budget.seconds, race.session, race.settings
     need_learners(learners)
     errors.need_flag("revive", revive, "True or False")
     new = {name: learner for name, learner in learners.items() if name not in session.names}
     total = _in_pulls(request.budget.amounts, race)
     if total is None:
-        asked = [f"add={{{name!r}: ...}}" for name in request.add or {} if name in new]
-        if horizon not in (None, session.horizon):
-            asked.append(f"horizon={horizon}")
-        if asked:
-            more = f"resume(..., budget=N) with N above {session.budget}"
-            raise SettingError(f"{asked[0]} also needs a larger budget, which pays for it: {more}")
-        asked += [] if revive else ["revive=False"]
-        asked += [] if full_steps is None else [f"full_steps={full_steps}"]
-        if asked:
-            raise SettingError(
-                f"{asked[0]} says how to extend a race, but this call only resumes it: omit it, "
-                f"or extend the race: resume(..., budget=N) with N above {session.budget}"
-            )
+        _need_plain_resume(session, request, new)
         return Extension()
     if horizon is not None:
         most = max(1, *session.pulls)
@@ -66,29 +54,62 @@ def plan_extension(race: RaceState, request: ResumeRequest) -> Extension:
         horizon = total if follows else session.horizon
     spent = session.spent if session.winner is not None else 0
     deciding = total - set_aside(total - spent, session.winner_share)
+    shares = _shares_of_new(new, settings, request.budget.full_steps)
+    joined = [
+        _joined(arm, name, shares.get(name)) for arm, name in enumerate(new, len(session.names))
+    ]
+    time = None if seconds is None else float(seconds)
+    extended = events.Extended(total, deciding, horizon, revive, seconds=time)
+    after = _applied(session, (*joined, extended))
+    revived = tuple(i for i in after.racing if i < len(session.names) and i not in session.racing)
+    why = _in_words(race, after, revived, tuple(new), time)
+    return Extension((*joined, replace(extended, why=why)), shares, why)
+
+
+def _need_plain_resume(session: Session, request: ResumeRequest, new: Mapping[str, Any]) -> None:
+    """Raise an error if a call without a larger budget asks for what only an extension does."""
+    larger = f"resume(..., budget=N) with N above {session.budget}"
+    horizon, full_steps = request.budget.horizon, request.budget.full_steps
+    costs = [f"add={{{name!r}: ...}}" for name in request.add or {} if name in new]
+    costs += [] if horizon in (None, session.horizon) else [f"horizon={horizon}"]
+    if costs:
+        raise SettingError(f"{costs[0]} also needs a larger budget, which pays for it: {larger}")
+    asked = [] if request.revive else ["revive=False"]
+    asked += [] if full_steps is None else [f"full_steps={full_steps}"]
+    if asked:
+        raise SettingError(
+            f"{asked[0]} says how to extend a race, but this call only resumes it: omit it, "
+            f"or extend the race: {larger}"
+        )
+
+
+def _shares_of_new(
+    new: Mapping[str, Any], settings: Settings, full_steps: Any
+) -> dict[str, Share]:
+    """Return the share of its full training that each new learner gets per pull, if any."""
     per_training = settings.pulls_per_training
     if full_steps is not None and not (new and per_training):
         why = "no learner is new" if per_training else "a pull of this race is one step"
         raise SettingError(f"full_steps={full_steps} is of new learners, but {why}: omit it")
-    shares: dict[str, Share] = {}
-    if new and per_training is not None:
-        shares = shares_of(new, full_steps, per_training, settings.seed)
-    joined = []
-    for arm, name in enumerate(new, len(session.names)):
-        share = shares.get(name)
-        steps = (share.full_steps, share.repeats_scores) if share else ()
-        joined.append(events.Joined(arm, name, *steps))
-    time = None if seconds is None else float(seconds)
-    extended = events.Extended(total, deciding, horizon, revive, seconds=time)
-    after = deepcopy(session)  # a copy, to apply the events to
+    if not new or per_training is None:
+        return {}
+    return shares_of(new, full_steps, per_training, settings.seed)
+
+
+def _joined(arm: int, name: str, share: Share | None) -> events.Joined:
+    steps = () if share is None else (share.full_steps, share.repeats_scores)
+    return events.Joined(arm, name, *steps)
+
+
+def _applied(session: Session, happens: Sequence[events.Event]) -> Session:
+    """Return a copy of the session, to which the events are applied."""
+    after = deepcopy(session)
     try:
-        for event in (*joined, extended):
+        for event in happens:
             after.apply(event)
     except errors.LatebloomerError as error:
         raise type(error)(f"{error} The race is unchanged.") from error
-    revived = tuple(i for i in after.racing if i < len(session.names) and i not in session.racing)
-    why = _in_words(race, after, revived, tuple(new), time)
-    return Extension((*joined, replace(extended, why=why)), shares, why)
+    return after
 
 
 def _in_pulls(amounts: Mapping[str, Any], race: RaceState) -> int | None:

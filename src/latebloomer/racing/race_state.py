@@ -156,40 +156,26 @@ class RaceState:
 
     def _take_other(self, event: events.Event) -> None:
         self._need_arm(event)
-        was_over = isinstance(event, SETS_BUDGET) and self.session.over
-        phase = self.session.phase[0] if isinstance(event, SETS_BUDGET) else 0
+        if isinstance(event, SETS_BUDGET):
+            self._take_plan(event)
+            return
         self.session.apply(event)
         if isinstance(event, events.LearnerLeft | events.WarningNoted | events.Extended):
             self.notes.append(event)
         match event:
-            case events.BudgetReplanned() | events.WinnerSelected() | events.Stopped():
-                self.planned = LatestPlan(
-                    self.elapsed,
-                    self.session.spent,
-                    phase,
-                    final=was_over or isinstance(event, events.Stopped),
-                )
             case events.LearnerLeft():
                 self.departures[event.arm] = event
             case events.Joined(full_steps=steps) if steps is not None:
                 share = Share(steps, self.settings.pulls_per_training or 1)
                 self.shares = {**self.shares, event.name: share}
             case events.Extended():
-                if event.seconds is not None:
-                    self.settings = replace(self.settings, seconds=event.seconds)
-                self.names, self.verdict, self.planned = self.session.names, None, None
-                self.times.admit(len(self.names))
-                self.steps += [0] * (len(self.names) - len(self.steps))
+                self._extend(event)
             case events.Restored():
                 self.building_seconds += event.seconds * (event.n == 0)
                 if event.arm not in self.resumed:
                     self.times.add_other(event)
             case events.PullFailed():
-                self.times.add_other(event)
-                self.failures.append(event)
-                self.tries[event.arm, event.n, event.kind == events.LOST] += 1
-                if event.kept:
-                    self._attempts[event.arm].append(event.n)
+                self._note_failure(event)
             case events.Saved():
                 self.checkpoints[event.arm] = event
                 self._attempts_saved[event.arm] = len(self._attempts[event.arm])
@@ -204,16 +190,43 @@ class RaceState:
                 text = f"could not be saved ({event.reason}); the race continues"
                 self.notes.append(events.WarningNoted(event.arm, text))
             case events.ProcessStarted():
-                if self._under_way and not self.session.over:  # the previous process was lost
-                    self._crashes.append((self.session.spent, self.session.ask()))
-                self._under_way = True
-                self.resumed = {i for i, n in enumerate(self.session.pulls) if n}
+                self._start_process()
             case events.ProcessClosed():
                 self._under_way = False
             case events.Assigned():
                 self.trials[event.arm] = event
             case events.RaceFinished():
                 self.verdict = event
+
+    def _take_plan(
+        self, event: events.BudgetReplanned | events.WinnerSelected | events.Stopped
+    ) -> None:
+        """Apply an event that sets the budget, and note when it was planned."""
+        was_over, phase = self.session.over, self.session.phase[0]
+        self.session.apply(event)
+        final = was_over or isinstance(event, events.Stopped)
+        self.planned = LatestPlan(self.elapsed, self.session.spent, phase, final)
+
+    def _extend(self, event: events.Extended) -> None:
+        """Make room for new learners; the race has no verdict and no plan in time yet."""
+        if event.seconds is not None:
+            self.settings = replace(self.settings, seconds=event.seconds)
+        self.names, self.verdict, self.planned = self.session.names, None, None
+        self.times.admit(len(self.names))
+        self.steps += [0] * (len(self.names) - len(self.steps))
+
+    def _note_failure(self, event: events.PullFailed) -> None:
+        self.times.add_other(event)
+        self.failures.append(event)
+        self.tries[event.arm, event.n, event.kind == events.LOST] += 1
+        if event.kept:
+            self._attempts[event.arm].append(event.n)
+
+    def _start_process(self) -> None:
+        if self._under_way and not self.session.over:  # the previous process was lost
+            self._crashes.append((self.session.spent, self.session.ask()))
+        self._under_way = True
+        self.resumed = {i for i, n in enumerate(self.session.pulls) if n}
 
     def _need_arm(self, event: events.Event) -> None:
         """Raise a `ValueError` if an event is about a learner that is not in the race."""

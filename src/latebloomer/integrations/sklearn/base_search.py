@@ -23,6 +23,7 @@ from latebloomer.integrations.sklearn.refit import refit
 from latebloomer.integrations.sklearn.results_tables import Table
 from latebloomer.integrations.sklearn.search_budget import dear_steps, early_drop
 from latebloomer.integrations.sklearn.search_race import SearchRace
+from latebloomer.integrations.sklearn.sklearn_learner import SklearnLearner
 from latebloomer.racing.callbacks import RaceView, check_callbacks
 from latebloomer.racing.runners.native_threads import limited_threads
 from latebloomer.racing.verdict.verdict import Verdict
@@ -144,37 +145,53 @@ class BaseRaceSearch(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator, AB
         self, verdict: Verdict, raced: SearchRace, tasks: "FitTasks", warned: list[str]
     ) -> None:
         """Set the results and the best estimator: the model of the race, or the refitted one."""
-        metrics, names = raced.metrics, list(raced.estimators)
-        self.n_splits_, self.multimetric_ = raced.n_splits, metrics.leading != ONE
-        more = []
-        if self.trainings is not None and raced.budget.pulls_per_training:
-            more = dear_steps(verdict, raced.examples, raced.budget.pulls_per_training)
-        for text in more:
-            warnings.warn(text, RuntimeWarning, stacklevel=3)
-        texts = (*verdict.warnings, *warned, *more)
-        failed = failures_of(verdict)
-        if failed:
-            warnings.warn(failed, FitFailedWarning, stacklevel=3)
+        self.n_splits_, self.multimetric_ = raced.n_splits, raced.metrics.leading != ONE
+        texts = (*verdict.warnings, *warned, *self._warn_of(verdict, raced))
         # Without the learner, the verdict can be pickled.
         self.verdict_ = replace(verdict, learner=None, loader=None, warnings=texts)
         unknown = None if verdict.leads else raced.why_no_row_scores()
         if unknown is not None:
             self.verdict_ = replace(self.verdict_, leads_missing=unknown)
-        table = self._publish(verdict, raced)
-        index = self.refit(table) if callable(self.refit) else names.index(verdict.name)
-        self.best_index_ = need_whole("refit(results)", index)
-        require(
-            0 <= self.best_index_ < len(names),
-            "refit(results)",
-            index,
-            f"from 0 to {len(names) - 1}",
-            "it is the row to refit",
-        )
-        name, refitted = names[self.best_index_], None
+        names, table = list(raced.estimators), self._publish(verdict, raced)
+        self.best_index_ = self._best_index(table, names, verdict)
+        name = names[self.best_index_]
         best = raced.examples[name].keeps_best
         self.best_score_ = verdict[name].best_score if best else verdict[name].score
         members = members_of(raced, verdict, name) if self.ensemble else None
-        started = perf_counter()
+        self.best_estimator_ = self._winner(name, verdict, raced, tasks).model
+        if self.ensemble and members is None:
+            self.ensemble_weights_ = {}
+        if members is not None:
+            self.best_estimator_ = members.with_winner(self.best_estimator_, raced.y)
+            self.ensemble_weights_ = dict(members.ensemble.weights)
+            self.verdict_ = replace(self.verdict_, ensemble=members.ensemble)
+        self.scorer_ = raced.metrics.scorers(self.best_estimator_)
+
+    def _warn_of(self, verdict: Verdict, raced: SearchRace) -> list[str]:
+        """Warn of candidates that failed or whose steps took long; return the latter warnings."""
+        texts = []
+        if self.trainings is not None and raced.budget.pulls_per_training:
+            texts = dear_steps(verdict, raced.examples, raced.budget.pulls_per_training)
+        for text in texts:
+            warnings.warn(text, RuntimeWarning, stacklevel=4)
+        failed = failures_of(verdict)
+        if failed:
+            warnings.warn(failed, FitFailedWarning, stacklevel=4)
+        return texts
+
+    def _best_index(self, table: Table, names: list[str], verdict: Verdict) -> int:
+        """Return the row of the winner, or the row that the user's function chooses."""
+        index = self.refit(table) if callable(self.refit) else names.index(verdict.name)
+        row = need_whole("refit(results)", index)
+        limits = f"from 0 to {len(names) - 1}"
+        require(0 <= row < len(names), "refit(results)", index, limits, "it is the row to refit")
+        return row
+
+    def _winner(
+        self, name: str, verdict: Verdict, raced: SearchRace, tasks: "FitTasks"
+    ) -> SklearnLearner:
+        """Return the learner to keep, refitted or as raced, and set how it was made."""
+        refitted, started = None, perf_counter()
         if self.refit:
             tasks.begin("refit-with-best-params")
             refitted = refit(raced, name, verdict)
@@ -183,20 +200,11 @@ class BaseRaceSearch(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator, AB
             self.refit_kind_, self.refit_time_ = "refit", perf_counter() - started
             whole = raced.budget.pulls_per_training or refitted.full_steps
             self.refit_pulls_ = round(refitted.steps * whole / refitted.full_steps)
-        if best:
+        if raced.examples[name].keeps_best:
             kept = raced.trained(name, verdict)
             steps = kept.best_steps if refitted is None else refitted.steps
             self.best_iteration_ = kept.iterations(steps)
-        if self.ensemble and members is None:
-            self.ensemble_weights_ = {}
-        self.best_estimator_ = (
-            raced.trained(name, verdict) if refitted is None else refitted
-        ).model
-        if members is not None:
-            self.best_estimator_ = members.with_winner(self.best_estimator_, raced.y)
-            self.ensemble_weights_ = dict(members.ensemble.weights)
-            self.verdict_ = replace(self.verdict_, ensemble=members.ensemble)
-        self.scorer_ = metrics.scorers(self.best_estimator_)
+        return raced.trained(name, verdict) if refitted is None else refitted
 
     def _interrupted(self, stopped: KeyboardInterrupt, raced: SearchRace) -> Interrupted:
         """Return the exception with which Ctrl-C ends `fit`, and print it before the traceback."""
