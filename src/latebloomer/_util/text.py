@@ -195,11 +195,11 @@ def estimate_against(own: float, rival: str, rivals: float) -> str:
     """Return text that compares an estimate with the estimate of a rival.
 
     >>> estimate_against(0.5, "random forest", 0.75), estimate_against(0.5, "net", 0.5)
-    ('estimate 0.5, versus 0.75 for "random forest"', 'estimate 0.5, the same as net')
+    ('estimate 0.5, versus 0.75 for "random forest"', 'estimate 0.5, a tie with net')
     """
     mine, theirs = scores_apart(own, rivals)
     if mine == theirs:
-        return f"estimate {mine}, the same as {quoted(rival)}"
+        return f"estimate {mine}, a tie with {quoted(rival)}"
     return f"estimate {mine}, versus {theirs} for {quoted(rival)}"
 
 

@@ -92,7 +92,7 @@ def _why(verdict: Verdict) -> str:
         rival = max(rivals, key=lambda view: sign * view.estimate)
         own, theirs = scores_apart(best.estimate, rival.estimate)
         rest = f", ahead of {quoted(rival.name)} with {theirs}"
-        rest = f", the same as {quoted(rival.name)}" if own == theirs else rest
+        rest = f", a tie with {quoted(rival.name)}" if own == theirs else rest
     text = f"{'Selected' if final else 'Leads'} with estimate {own}{rest}"
     told = [as_sentence(standing(best, verdict.horizon)), f"{text}.", *beyond(verdict)]
     if not final:
