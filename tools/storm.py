@@ -8,7 +8,7 @@ that changes a file. In other lives the disk is full for a while, from a random 
 resumed, by the local runner or with a process per learner, perhaps killed again, and at last
 resumed to its end. Races that end by a callback or by their time, that keep few learners in
 memory, that are extended, that new learners join, whose callbacks copy the journal while other
-programs query it or remove its -wal, searches, races of Optuna's trials and races of programs are
+programs query it or remove its -wal or -shm, searches, races of Optuna's trials and of programs are
 killed in the same way; no program may outlive its race. Of races of programs the guardian or a
 program is killed as well, and counted as a helper. On Ray actors, nodes and drivers die
 (`tests/helpers/ray_faults.py`). Prints one line per storm; code 1 if anything was lost, counted
@@ -129,7 +129,7 @@ COUNT = "import sqlite3, sys; sqlite3.connect(sys.argv[1]).execute('SELECT count
 
 
 def disturbed(path, **runner):
-    """Race while a callback copies the journal, another program queries it, and -wal goes."""
+    """Race while the journal is copied and queried, -shm goes, and -wal."""
 
     def disturb(event, view):
         if not isinstance(event, ScoreReported):
@@ -140,6 +140,8 @@ def disturbed(path, **runner):
                     shutil.copy(f"{path}{end}", f"{path}.copy{end}")
         if view.spent % 30 == 20:
             subprocess.run([sys.executable, "-c", COUNT, path], stderr=subprocess.DEVNULL)
+        if view.spent == 40 and Path(f"{path}-shm").exists():
+            os.unlink(f"{path}-shm")
         if view.spent == 60 and Path(f"{path}-wal").exists():
             os.unlink(f"{path}-wal")
 
