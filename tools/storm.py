@@ -8,7 +8,7 @@ that changes a file. In other lives the disk is full for a while, from a random 
 resumed, by the local runner or with a process per learner, perhaps killed again, and at last
 resumed to its end. Races that end by a callback or by their time, that keep few learners in
 memory, that are extended, that new learners join, whose callbacks copy the journal while other
-programs query it or remove its -wal or -shm, searches, races of Optuna's trials and of programs are
+programs query it or remove its -wal or -shm, searches, races of Optuna's trials and programs are
 killed in the same way; no program may outlive its race. Of races of programs the guardian or a
 program is killed as well, and counted as a helper. On Ray actors, nodes and drivers die
 (`tests/helpers/ray_faults.py`). Prints one line per storm; code 1 if anything was lost, counted
