@@ -29,7 +29,7 @@ from threadpoolctl import threadpool_limits
 
 from latebloomer import RaceSearchCV
 
-BUDGET = {"trainings": 4, "min_pulls": 3}  # one training refits the winner
+BUDGET = {"trainings": 4}  # one training refits the winner
 
 
 def digits(seed=0):

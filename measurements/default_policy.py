@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
-from typing import ClassVar, TypeAlias
+from dataclasses import replace
+from typing import TypeAlias
 
 import numpy as np
 
@@ -22,7 +22,6 @@ from latebloomer.bench.curve_runs import Player, play_all
 from latebloomer.bench.curve_sets import lcdb10, read_sets, taskset, yahpo
 from latebloomer.bench.curves import Curves
 from latebloomer.bench.report import decimals, table
-from latebloomer.policies.base import Policy
 from latebloomer.problems import FAMILIES, problem, random_problem
 from latebloomer.problems.curves import Floats
 from latebloomer.simulation.players import compiled_player
@@ -42,23 +41,9 @@ def before(arms: int, budget: int, horizon: int) -> AdaptiveRejects:
     return AdaptiveRejects(power=1.0 if budget <= horizon else 1.5)
 
 
-@dataclass(frozen=True)
-class TwoPulls(Policy):
-    """The default with `min_pulls=2` in its plans if the budget pays three pulls of each arm."""
-
-    name: ClassVar[str] = "two-pulls"
-    memory = Foresight.memory
-    update_rating = Foresight.update_rating
-    rate_jointly = Foresight.rate_jointly
-
-    def levels(self, arms: int, budget: int, horizon: int) -> list[tuple[int, int]]:
-        plan = Foresight().plan(arms, budget, horizon, min_pulls=2 if budget >= 3 * arms else 1)
-        return list(zip(plan.keep.tolist(), plan.upto.tolist(), strict=True))
-
-
 Players: TypeAlias = dict[str, Player]  # two of them
 PLAYERS: Players = {"before": before, "foresight": Foresight()}
-MIN_PULLS: Players = {"foresight": Foresight(), "min_pulls=2": TwoPulls()}
+MIN_PULLS: Players = {"foresight": Foresight(), "auto": Foresight()}  # whose first drop is later
 
 
 def played(

@@ -50,7 +50,7 @@ def rows_of(seed: int) -> list[tuple[Any, ...]]:
 
     rows = [raced("race", **example.BUDGET)]
     rows += [raced("race in seconds", seconds=round(costs["race"], 1))]
-    rows += [raced("successive halving", **example.BUDGET | {"policy": "sh", "min_pulls": 1})]
+    rows += [raced("successive halving", **example.BUDGET | {"policy": "sh"})]
 
     trained: dict[str, tuple[float, float]] = {}  # validation score and cost
     for name in example.models():

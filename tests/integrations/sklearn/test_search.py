@@ -3,6 +3,7 @@
 import pickle
 import re
 import sys
+import warnings
 from types import SimpleNamespace
 
 import numpy as np
@@ -186,6 +187,24 @@ def test_a_budget_that_drops_learners_early_is_warned_of_with_the_one_to_give():
         many["net 0"], {"alpha": list(range(12))}, n_iter=12, trainings=4
     )
     one_model.fit(X, Y)  # its settings have curves of similar shapes: no warning
+
+
+@pytest.mark.parametrize("trainings, least", [(4, 3), (3.6, 2)])
+def test_models_have_three_pulls_if_the_budget_pays_for_seven_of_each(trainings, least):
+    many = {f"net {k}": MLPClassifier((2,), max_iter=30, alpha=10.0**-k) for k in range(12)}
+    search = by_trainings(many, trainings, pulls_per_training=30)
+    with warnings.catch_warnings(record=True) as shown:
+        warnings.simplefilter("always")
+        found = search.fit(X, Y)
+    early = [w for w in shown if "learners after" in str(w.message)]
+    assert found.verdict_.settings["min_pulls"] == least and bool(early) == (least < 3)
+    one_model = RaceRandomSearchCV(
+        many["net 0"], {"alpha": list(range(12))}, n_iter=12, trainings=4, pulls_per_training=30
+    )
+    assert one_model.fit(X, Y).verdict_.settings["min_pulls"] == 2
+    named = by_trainings(many, trainings, pulls_per_training=30, policy="sh")
+    with pytest.warns(RuntimeWarning, match="of 12 learners after 1 pull"):
+        assert named.fit(X, Y).verdict_.settings["min_pulls"] == 1
 
 
 def test_estimators_that_fail_are_warned_of_with_each_reason_once():

@@ -273,7 +273,7 @@ class SearchRace:
             policy=search.policy,
             seed=self.seed,
             winner_share=search.winner_share,
-            min_pulls=search.min_pulls,
+            min_pulls=self.budget.min_pulls,
             score_range=self._score_range(),
             stop=search.stop,
         )
