@@ -187,7 +187,8 @@ def programs(path):
     """Race programs: two are trained again after a kill, two save themselves, one runs until."""
     warnings.filterwarnings("ignore", "the first .* arrived at once")
     script = Path(path).with_name("program.py")
-    script.write_text(PROGRAM)
+    if not script.exists():  # the undisturbed race has written it, before the disk is full
+        script.write_text(PROGRAM)
     words, endless = [sys.executable, "-S", str(script)], "1000000"
     runs = {f"saves {k}": [*words, "{folder}", str(0.5 + 0.1 * k), endless] for k in range(2)}
     runs |= {f"plain {k}": [*words, f"{path}.none", str(0.4 + 0.1 * k), endless] for k in range(2)}

@@ -113,7 +113,15 @@ class MissingExtra(LatebloomerError, ImportError):
 
 
 class LearnerError(LatebloomerError, TypeError):
-    """An object that cannot be trained one pull at a time."""
+    """An object that cannot be trained one pull at a time.
+
+    Attributes
+    ----------
+    final : bool
+        Whether another attempt would fail in the same way. Default: False.
+    """
+
+    final = False
 
 
 class AllFailed(LatebloomerError, RuntimeError):
@@ -340,5 +348,5 @@ def extra(module: str, purpose: str, name: str) -> Any:
         raise MissingExtra(f"{purpose} need {package}: {install_command(name)}") from error
     except OSError as error:  # LightGBM's wheel needs OpenMP from the system
         cure = "; on Debian: apt-get install libgomp1" if "libgomp" in str(error) else ""
-        wrong = "which is there but does not load"
+        wrong = "which is installed but cannot be imported"
         raise MissingExtra(f"{purpose} need {package}, {wrong}: {error}{cure}") from error

@@ -3,6 +3,7 @@
 import gc
 import json
 import os
+import pickle
 import random
 import signal
 import subprocess
@@ -358,6 +359,31 @@ def test_failures_show_the_last_lines(script):
     assert verdict["bad"].state == "failed" and "exit code 1" in verdict["bad"].why
     with pytest.raises(AllFailed, match="exit code 1"):
         race({"one": bad, "other": bad}, 12, **QUIET)
+
+
+def test_a_program_that_ends_well_without_a_score_is_not_run_again(script, tmp_path):
+    words = script("import sys; open(sys.argv[1], 'a').write('x'); print('loss 1')")
+    wrong = Command([*words, str(tmp_path / "runs")], "acc")
+    good = Command(curve(script(CURVE, "good.py"), 0.9), "val_acc")
+    verdict = race({"good": good, "better": good, "wrong": wrong}, 9, **QUIET)
+    assert verdict["wrong"].state == "failed" and "failed once" in verdict["wrong"].why
+    assert (tmp_path / "runs").read_text() == "x"
+
+
+@pytest.mark.parametrize("runner", [LocalRunner(isolate=True)])
+def test_a_program_that_is_paused_cannot_be_sent_to_another_process(script, runner):
+    paused = Command(curve(script(CURVE), 0.9), "val_acc")
+    with pytest.raises(SettingError, match=r"pause='signal', which only.*default runner"):
+        race({"a": paused, "b": paused}, 9, runner=runner, **QUIET)
+    with pytest.raises(LearnerError, match="a program has no pickle"):
+        pickle.dumps(paused(0))
+
+
+def test_a_program_that_only_writes_in_its_folder_is_not_restored_from_it(script, tmp_path):
+    with pytest.raises(SettingError, match="in the row of the score"):
+        Command("train {folder}", "acc", score_file="{folder}/m.csv:acc")
+    command = Command([*script(CURVE), "0.9", "1", "9", "{folder}"], "val_acc", pause="signal")
+    assert not hasattr(command.build_in_race(0, "net", tmp_path), "save")
 
 
 @pytest.mark.parametrize(

@@ -73,6 +73,20 @@ def test_programs_are_named_on_the_command_line_and_an_option_replaces_the_file_
     assert file.exit_code == 0 and '"spent": 12' in file.output, file.output
 
 
+def test_a_race_is_resumed_from_another_folder(folder, monkeypatch):
+    (folder / "sub").mkdir()
+    (folder / "train.py").rename(folder / "sub" / "train.py")
+    (folder / "sub" / "race.toml").write_text(
+        f"score='val_acc'\nbudget=6\nrun=\"'{sys.executable}' -S train.py {{best}}\"\n"
+        "[grid]\nbest=[0.5, 0.9]"
+    )
+    first = run("race", "sub/race.toml", "--journal", "r.db", "--quiet")
+    assert first.exit_code == 0 and "Runs in: sub\n" in first.output, first.output
+    monkeypatch.chdir(folder / "sub")
+    again = run("resume", "../r.db", "race.toml", "--budget", "8", "--quiet")
+    assert again.exit_code == 0 and "Runs in: .\n" in again.output, again.output
+
+
 def test_the_plan_of_a_file_is_that_of_its_race(folder):
     (folder / "race.toml").write_text(
         "score='acc'\nrun='train {lr} {steps}'\nfull_steps=300\ntrainings=2\n[grid]\nlr=[1,2,3]"
@@ -122,6 +136,10 @@ def test_what_is_wrong_in_a_file_is_said_with_its_name(tmp_path, text, said):
             "both name learners",
         ),
         (["race", "no.toml"], "no.toml cannot be read"),
+        (
+            ["race", "--run", "a=x", "--score", "y", "--budget", "9", "--save", "a.pkl"],
+            "a program has no pickle",
+        ),
     ],
 )
 def test_what_is_wrong_on_the_command_line(words, said):

@@ -54,9 +54,11 @@ def source_of(
             return Source((where,), learners_at(where, need_models))
         from latebloomer.programs.race_file import read_race_file
 
+        need_no_models(need_models)
         return Source((where,), *read_race_file(Path(where)))
     from latebloomer.programs.command import Command
 
+    need_no_models(need_models)
     if where is not None:
         raise SettingError(f"{where!r} and --run both name learners. Give one of them.")
     if score is None:
@@ -72,6 +74,15 @@ def source_of(
     options = [word for text in run for word in ("--run", text)]
     steps = [] if step is None else ["--step", step]
     return Source((*options, "--score", score, *steps), learners)
+
+
+def need_no_models(needed: bool) -> None:
+    """Raise an error before a race of programs if its winner is to be pickled."""
+    if needed:
+        raise SettingError(
+            "--save pickles the winner, and a program has no pickle: let it save its own files, "
+            "for example in {folder}. Omit --save."
+        )
 
 
 NOTHING = object()

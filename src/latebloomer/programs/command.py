@@ -133,11 +133,13 @@ class Command:
             )
         if self.pause != "until" and "steps" in used:
             raise SettingError(f"pause={self.pause!r}, but {{steps}} is for pause='until' alone")
-        steps_known = self._file is not None or (self._pattern and self._pattern.has_steps)
+        steps_known = self._step is not None or (self._pattern and self._pattern.has_steps)
         if self.pause == "restart" and not steps_known:
+            where = "line" if self._file is None else "row"
             raise SettingError(
                 "a program that is started again repeats steps: give step=, the name of the step "
-                "in the line of the score, such as step='epoch'"
+                f"in the {where} of the score, such as step='epoch'; or pause='signal' if the "
+                "program does not continue from what it has saved in {folder}"
             )
 
     @property
@@ -150,6 +152,17 @@ class Command:
         more = {"step": self._step, "score_file": self._file, "cwd": self._cwd}
         found = {"command": text, "score": self._score} | self._values
         return found | {key: value for key, value in more.items() if value is not None}
+
+    @property
+    def bound_to_process(self) -> str | None:
+        """Why its learner cannot be trained in another process than the race's; None if it can."""
+        if self.pause == "until":
+            return None
+        return (
+            f"is a program with pause={self.pause!r}, which only the race's own process can do. "
+            "Programs have their own processes anyway: race them with the default runner. On Ray, "
+            "let each run train up to {steps} (pause='until')"
+        )
 
     def based_in(self, folder: Path) -> Self:
         """Return the command with a folder to which `cwd` is relative; it is not recorded."""
@@ -188,7 +201,7 @@ class Command:
             folder=place / own,
             temporary=logs is None,
             full_steps=self.full_steps,
-            saves="folder" in _placeholders(self._words),
+            saves=self.pause != "signal" and "folder" in _placeholders(self._words),
         )
         return learner(recipe)
 

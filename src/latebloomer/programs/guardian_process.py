@@ -78,7 +78,7 @@ class Program:
 
     def resume(self) -> None:
         """Let it run for a pull."""
-        self.paused = False
+        self.paused = self.held = False
         self.signal(signal.SIGCONT)
 
     def follow(self, race_stopped: bool) -> None:

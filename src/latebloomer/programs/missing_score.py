@@ -17,7 +17,7 @@ LONG = 60.0  # seconds without a score after which a hint is useful
 SHOWN = 5  # last lines in a message
 MOST_NAMES = 8  # names in a message
 NAMED = re.compile(rf"([A-Za-z_][\w./@-]*)[\"']?\s*[=:]\s*[\"']?{NUMBER}(?![\w.]*[A-Za-z_])")
-WAITS = "The race waits for it. If score= is wrong, press Ctrl-C and correct it."
+WAITS = "The race waits for it. If the name of the score is wrong, press Ctrl-C and correct it."
 BUFFERED = (
     "If it keeps its output back, start it with `stdbuf -oL` (the output of Python is never "
     "kept back)."
@@ -98,7 +98,7 @@ def no_score_in(log: OutputLog, pattern: Pattern, counted: MissingScore) -> str:
             f"the program ended, and none of its {counted.lines:,} lines, "
             f"{counted.with_numbers:,} of them with numbers, has {wanted}"
         )
-    return f"{text}. {described(log, pattern)}\nCorrect score=."
+    return f"{text}. {described(log, pattern)}\nCorrect the name of the score."
 
 
 def described(log: OutputLog, pattern: Pattern | None) -> str:

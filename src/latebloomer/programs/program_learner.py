@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from latebloomer._util.text import near
 from latebloomer.errors import LearnerError
@@ -131,7 +131,9 @@ class CommandLearner(ABC):
                 f"Its last lines:\n{self._output.ends()}{self._whole_output()}"
             )
         assert self._recipe.pattern is not None
-        return LearnerError(no_score_in(self._output, self._recipe.pattern, self._missing))
+        error = LearnerError(no_score_in(self._output, self._recipe.pattern, self._missing))
+        error.final = True  # the program has succeeded: it would print the same again
+        return error
 
     def _need_success(self, program: Program) -> None:
         """Raise an error if the winner's program, which ran to its end, has failed."""
@@ -156,6 +158,9 @@ class ProgramLearner(CommandLearner):
             self._program.settle()
             self._read(self._program.drain)  # its files may be of the step that it printed last
         super()._save(folder)
+
+    def __reduce__(self) -> NoReturn:
+        raise LearnerError(f"a program has no pickle; what it has written is in {near(self.log)}")
 
     @property
     def pid(self) -> int | None:

@@ -94,8 +94,8 @@ class Host(ABC):
     """The place that trains one learner: a thread of this process, a child process or an actor."""
 
     arm: int
-    done: int  # pulls that it has had
-    lost: bool  # whether it cannot be used any more
+    done: int  # number of pulls that the learner has had
+    lost: bool  # True if the host can no longer be used
 
     @abstractmethod
     def prepare(self, at: Restorable) -> Ready | PullFailed:
@@ -127,7 +127,7 @@ class Host(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Free the learner."""
+        """Release the learner."""
 
 
 class LearnerHost(Host):
@@ -146,8 +146,8 @@ class LearnerHost(Host):
         self._threads = NativeThreads(None) if threads is None else threads
         self.learner: Any = None
         self.seed = 0
-        self.done = 0  # pulls that it has had
-        self.lost = False  # whether it cannot be used any more
+        self.done = 0  # number of pulls that the learner has had
+        self.lost = False  # True if the host can no longer be used
 
     def hello(self) -> None:
         """Do nothing: the answer shows that the process is running."""
@@ -245,8 +245,9 @@ class LearnerHost(Host):
         """Return the failure for an exception in the learner's code; raise Ctrl-C again."""
         if isinstance(error, KeyboardInterrupt) and not self.apart:
             raise error
-        details = shortened("".join(traceback.format_exception(error)), LONGEST)
-        return PullFailed(self.arm, n, kind, reason_of(error), printable(details))
+        details = printable(shortened("".join(traceback.format_exception(error)), LONGEST))
+        final = isinstance(error, LearnerError) and error.final
+        return PullFailed(self.arm, n, kind, reason_of(error), details, final=final)
 
     def save(self, storage: Storage, pickled: bool) -> Saved | SaveFailed | None:
         learner, place = self.learner, place_of(self.arm, self.done)

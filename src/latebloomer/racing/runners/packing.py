@@ -15,7 +15,7 @@ from importlib import import_module
 from typing import NamedTuple, TypeAlias
 
 from latebloomer._util.text import reason_of
-from latebloomer.errors import LearnerError
+from latebloomer.errors import LearnerError, SettingError
 from latebloomer.racing.checkpoints import restored_learners
 from latebloomer.racing.checkpoints.saved_states import SavedStates
 from latebloomer.racing.learners.entries import Entry, already_had
@@ -41,6 +41,9 @@ def pack(entries: Sequence[Entry], copied: bool = False) -> PackedLearners:
     With `copied`, processes are forked from this one, so learners are not pickled.
     """
     for entry in entries:
+        why = getattr(entry.passed, "bound_to_process", None)
+        if isinstance(why, str):
+            raise SettingError(f"learner {entry.name!r} {why}")
         if not entry.rebuilds:
             already_had(entry.passed, 0)  # raises an error for an object that was trained here
     if copied:
