@@ -65,10 +65,12 @@ class Guardian:
         if "error" in reply:
             os.close(reading)
             place = f" in the folder {folder}" if folder else ""
-            raise LearnerError(
+            error = LearnerError(
                 f"the program {words[0]!r} cannot be started{place} ({reply['error']}): "
                 "check its name and its path"
             )
+            error.final = True  # it will not be there at another attempt
+            raise error
         mark = self._running[key] = ProcessMark(
             reply["pid"], reply["started"], key, *reply["guardian"]
         )

@@ -1,7 +1,7 @@
-"""What a verdict warns of."""
+"""The warnings of a verdict."""
 
 from collections.abc import Iterator
-from math import sqrt
+from math import copysign, inf, sqrt
 
 import numpy as np
 
@@ -39,7 +39,7 @@ def warnings_of(race: RaceState) -> Iterator[str]:
     }
     for arm, n, ended in sorted(kinds):
         if arm not in lost:
-            what = "was interrupted" if ended else "failed and was made again"
+            what = "was interrupted" if ended else "failed and was repeated"
             yield f"{names[arm]}: pull {n} {what}"
     yield from _missed_time(race)
     budget, (least, why) = session.selection.budget, session.policy.advised_budget(len(names))
@@ -110,7 +110,7 @@ def unequal_costs(race: RaceState) -> list[str]:
 
 def warnings_of_scores(verdict: Verdict, race: RaceState) -> list[str]:
     """Return warnings that scores contradict the verdict: a better rival, or likely losses."""
-    return [*_better_rival(verdict, race), *_falling(verdict)]
+    return [*_better_rival(verdict, race), *_falling(verdict), *_opposite(verdict)]
 
 
 def _falling(verdict: Verdict) -> list[str]:
@@ -128,6 +128,40 @@ def _falling(verdict: Verdict) -> list[str]:
         "The scores of all learners fall while they train. Is this a loss? Pass maximize=False "
         "(in a search: a scorer with greater_is_better=False)"
     ]
+
+
+def _opposite(verdict: Verdict) -> list[str]:
+    """Return a warning if some learners get worse from the first pull on while others improve.
+
+    Such a learner may report a loss, and the others an accuracy.
+    """
+    sign = verdict.history.sign
+    curves = {view.name: sign * verdict.history.by_arm[view.arm] for view in verdict.learners}
+    long = {name: scores for name, scores in curves.items() if len(scores) >= FALLING_PULLS}
+    improve = [name for name, scores in long.items() if _change(scores) > FALL]
+    worsen = [
+        name
+        for name, scores in long.items()
+        if _change(scores) < -FALL and scores[0] == scores.max()
+    ]
+    if not (improve and worsen):
+        return []
+    names, kind = ", ".join(map(quoted, worsen)), "a loss" if sign > 0 else "an accuracy"
+    fall = "fall" if sign > 0 else "rise"
+    return [
+        f"The scores of {names} {fall} from the first pull on, and those of other learners do "
+        f"not. If that is {kind}, the comparison means nothing: all learners need the same score"
+    ]
+
+
+def _change(scores: np.ndarray) -> float:
+    """Return how many standard errors the later half of a curve is above its earlier half."""
+    half = len(scores) // 2
+    difference = float(np.mean(scores[-half:]) - np.mean(scores[:half]))
+    error = pooled_noise([scores]) * sqrt(2 / half)
+    if not error:
+        return copysign(inf, difference) if difference else 0.0
+    return difference / error
 
 
 def _better_rival(verdict: Verdict, race: RaceState) -> list[str]:
