@@ -12,11 +12,11 @@ import sys
 
 import pytest
 
+from tests.helpers.guide_changes import blocks, changes, patched, section
 from tests.helpers.pictures import shows
 from tests.helpers.repository import ROOT
 
 pytestmark = pytest.mark.slow
-GUIDE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 NEW_FILES = {  # section: where it says to save its first block of Python
     "a policy": "src/latebloomer/policies/best_of_late.py",
     "a learner adapter": "src/latebloomer/integrations/scipy.py",
@@ -33,14 +33,6 @@ NOT_COPIED = shutil.ignore_patterns(
 OF_AN_OUTER_RUN = re.compile(r"MAKE|MFLAGS|PYTEST_(XDIST|CURRENT)")
 
 
-def section(what):
-    return GUIDE.split(f"## To add {what}")[1].split("\n## ")[0]
-
-
-def blocks(what, language="python"):
-    return re.findall(rf"```{language}\n(.*?)```", section(what), re.DOTALL)
-
-
 @pytest.fixture(scope="module")
 def house(tmp_path_factory):
     """A copy of the repository with all that the guide adds to it."""
@@ -51,25 +43,12 @@ def house(tmp_path_factory):
     for what, file in ADDITIONS.items():
         text = (copy / file).read_text(encoding="utf-8")
         (copy / file).write_text(f"{text}\n\n{blocks(what)[0]}", encoding="utf-8")
-    for what in re.findall(r"^## To add (.*)$", GUIDE, re.MULTILINE):
-        for changes in blocks(what, "diff"):
-            for name, hunks in re.findall(r"^--- (\S+)\n(.*?)(?=^--- |\Z)", changes, re.M | re.S):
-                patch(copy / name, hunks.split("@@\n"))
+    for name, hunks in changes():
+        text = (copy / name).read_text(encoding="utf-8")
+        (copy / name).write_text(patched(name, text, hunks), encoding="utf-8")
     (command,) = re.findall(r"`python (-m tools\.\w+)`", section("a policy"))
     run(copy, *command.split())
     return copy
-
-
-def patch(file, hunks):
-    """Apply hunks of a diff; each must fit in exactly one place."""
-    text = file.read_text(encoding="utf-8")
-    for hunk in hunks:
-        lines = hunk.splitlines(keepends=True)
-        old = "".join(line[1:] for line in lines if line[0] != "+").rstrip("\n")
-        new = "".join(line[1:] for line in lines if line[0] != "-").rstrip("\n")
-        assert text.count(old) == 1, f"{file.name} has {text.count(old)} places with:\n{old}"
-        text = text.replace(old, new)
-    file.write_text(text, encoding="utf-8")
 
 
 def run(house, *words, cwd=None):

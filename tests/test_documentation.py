@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.helpers.guide_changes import changes, patched
 from tests.helpers.repository import ROOT
 
 SOURCE = ROOT / "src" / "latebloomer"
@@ -74,3 +75,13 @@ def anchors(file):
     prose = re.sub(r"^```.*?^```", "", text_of(file), flags=re.DOTALL | re.MULTILINE)
     titles = re.findall(r"^#+ (.*)$", prose, re.MULTILINE)
     return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+def test_each_change_that_the_guide_for_contributors_shows_fits_its_file():
+    if (SOURCE / "policies" / "best_of_late.py").exists():
+        pytest.skip("this is a copy in which the changes have been made")
+    texts = {}
+    for name, hunks in changes():
+        text = texts[name] if name in texts else text_of(ROOT / name)
+        texts[name] = patched(name, text, hunks)
+    assert len(texts) > 10
