@@ -88,6 +88,14 @@ def test_the_list_of_races_fits_and_names_them_in_full(terminal):
     assert all(line.split()[0].endswith(".db") for line in listed[1:])
 
 
+def test_lists_and_reasons_are_wrapped_between_words(terminal):
+    listed = terminal(*COMMAND[:-1], "policies").splitlines()
+    assert max(map(len, listed)) <= 80 and any(line.startswith(" " * 18) for line in listed)
+    terminal(*COMMAND, "mine.py:many", "--budget", "900", "--quiet")
+    told = terminal(*COMMAND[:-1], "show", "--verbose")
+    assert max(map(len, told.splitlines())) <= 80
+
+
 def test_no_color_is_respected(terminal):
     words = [*COMMAND, "mine.py:few", "--budget", "300"]
     assert COLOR.search(terminal(*words))  # who has failed is red

@@ -240,10 +240,11 @@ def number_or_text(text: str) -> int | float | str:
     return text
 
 
-def wrapped(text: str, width: int | None) -> str:
+def wrapped(text: str, width: int | None, indent: int = 0) -> str:
     r"""Return a text wrapped between words to `width` characters; unchanged if that is None.
 
-    Words that are longer than a line, such as paths, are not broken.
+    Words that are longer than a line, such as paths, are not broken. Lines that continue another
+    one begin with `indent` blanks.
 
     >>> print(wrapped("train all learners to 23 pulls", 16))
     train all
@@ -252,7 +253,9 @@ def wrapped(text: str, width: int | None) -> str:
     """
     if width is None:
         return text
-    break_at = TextWrapper(width, break_long_words=False, break_on_hyphens=False)
+    break_at = TextWrapper(
+        width, break_long_words=False, break_on_hyphens=False, subsequent_indent=" " * indent
+    )
     lines = (break_at.wrap(line) if len(line) > width else [line] for line in text.split("\n"))
     return "\n".join("\n".join(parts) for parts in lines)
 

@@ -26,9 +26,12 @@ def say(text: object, err: bool = False) -> None:
     typer.echo(printable(str(text)), err=err)
 
 
-def say_in_lines(text: str, err: bool = False) -> None:
-    """Print sentences; on a terminal, wrap lines between words. Do not use it for commands."""
-    say(wrapped(printable(text), line_width(sys.stderr if err else sys.stdout)), err)
+def say_in_lines(text: str, err: bool = False, indent: int = 0) -> None:
+    """Print sentences; on a terminal, wrap lines between words. Do not use it for commands.
+
+    Lines that continue another one begin with `indent` blanks.
+    """
+    say(wrapped(printable(text), line_width(sys.stderr if err else sys.stdout), indent), err)
 
 
 @contextmanager

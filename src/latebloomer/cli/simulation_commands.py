@@ -16,12 +16,18 @@ from latebloomer.policies import registry
 if TYPE_CHECKING:
     from latebloomer.programs.race_file import ProgramRace
 
+NAME = 17  # columns of a policy's name
+
 
 def policies() -> None:
     """List all policies, including those from related work for comparison."""
-    say(f"{registry.AUTO:<17} Use the recommended policy, {registry.DEFAULT} (the default).")
-    for name, cls in registry.REGISTRY.items():
-        say(f"{name:<17} {(inspect.getdoc(cls) or '').splitlines()[0]}")
+    texts = {registry.AUTO: f"Use the recommended policy, {registry.DEFAULT} (the default)."}
+    texts |= {
+        name: (inspect.getdoc(cls) or "").splitlines()[0]
+        for name, cls in registry.REGISTRY.items()
+    }
+    for name, text in texts.items():
+        say_in_lines(f"{name:<{NAME}} {text}", indent=NAME + 1)
 
 
 def plan(
