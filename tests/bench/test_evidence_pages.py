@@ -1,5 +1,6 @@
 """Pages of evidence show what the stored files have; other libraries are used as intended."""
 
+import csv
 import re
 from pathlib import Path
 
@@ -76,6 +77,42 @@ def test_readme_says_what_the_files_say_with_the_caveat_in_the_cell(pages):
     best = min((name for names in players[1:] for name in names),
                key=lambda name: pages.pooled(name, "regret").mean)  # fmt: skip
     assert pages.plus(pages.pooled(best, "regret")).lstrip("+") in readme
+
+
+def by_seed(method):
+    """Seconds and test accuracies of a method of the first example, each a mean for each seed."""
+    path = ROOT / "docs" / "results" / "first-example.csv"
+    with path.open(newline="", encoding="utf-8") as file:
+        rows = [row for row in csv.DictReader(file) if row["method"] == method]
+    found = {}
+    for row in rows:
+        numbers = float(row["seconds"]), float(row["test_accuracy"])
+        found.setdefault(row["seed"], []).append((*numbers, row["kept"] != row["half_time"]))
+    return np.array([np.mean(runs, axis=0) for runs in found.values()]).T
+
+
+def test_readme_and_home_page_have_the_numbers_of_the_first_example():
+    (seconds, accuracy, late), (whole, _, _) = map(by_seed, ("race", "training all"))
+
+    def ahead(method):
+        gaps = accuracy - by_seed(method)[1]
+        return [f"{number:.4f}"[-5:] for number in (abs(gaps.mean()), gaps.std(ddof=1) / 20**0.5)]
+
+    halving = by_seed("successive halving")[0]
+    share, most, less = (seconds / whole).mean(), (seconds / whole).max(), (halving / whole).mean()
+    readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    for said in (
+        f"takes {seconds.mean():.1f} s of processor time", f"takes {whole.mean():.1f} s",
+        f"{share:.2f} times as much on average, {most:.2f} times at worst".replace("0.", "."),
+        f"is {' ± '.join(ahead('training all'))} lower than after training all",
+        f"{' ± '.join(ahead('random subset'))} higher than after training a random subset",
+        f"{' ± '.join(ahead('successive halving'))}, for {less:.2f} times".replace("0.", "."),
+        f"In {late.sum():.0f} races the winner did not lead at half-time",
+    ):  # fmt: skip
+        assert said in readme, said
+    home = " ".join((ROOT / "docs" / "index.md").read_text(encoding="utf-8").split())
+    assert f"takes {share:.2f} of the processor time".replace("0.", ".") in home
+    assert f"is {' ± '.join(ahead('training all'))} lower (20 seeds)" in home
 
 
 def test_pooled_differences_are_of_both_sets_of_problems(pages, monkeypatch):
