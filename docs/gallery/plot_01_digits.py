@@ -33,7 +33,7 @@ search = RaceSearchCV(
 print(search.best_name_, f"{search.score(X_test, y_test):.1%} of images that nobody has seen")
 
 # %%
-# The scores of every model, by its pulls: as many are a full training of each.
+# The scores of every model, by pulls. A full training of any model is the same number of pulls.
 
 search.verdict_.plot()
 plt.show()

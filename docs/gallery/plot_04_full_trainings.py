@@ -3,7 +3,7 @@ Compare a net with a forest by full trainings
 =============================================
 
 An epoch of a net and a tree of a forest are not comparable. The same fraction of each learner's
-*full training* is: after any number of pulls, all have had the same share.
+*full training* is: after the same number of pulls, all learners have had the same fraction.
 """
 
 import matplotlib.pyplot as plt
