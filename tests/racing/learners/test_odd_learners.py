@@ -134,3 +134,49 @@ def test_details_that_no_journal_takes_fail_the_pull_and_not_the_race(path):
     verdict = race(learners, 20, journal=path, progress=False)
     assert "score_details has the key 0, but its keys must be text" in verdict.learners[0].left_why
     assert verdict.name == "other" and read_verdict(path).pulls["other"] == 20
+
+
+class Counts:
+    def __init__(self):
+        self.n = 0
+
+    def pull(self):
+        self.n += 1
+        return self.n / (self.n + 5)
+
+
+def counts():
+    one = Counts()
+    while True:
+        yield one.pull()
+
+
+@pytest.mark.parametrize("build", [Counts, counts])
+def test_functions_that_return_one_object_for_two_names_are_found_out(build):
+    """Else it is trained twice per sweep, and wins over itself."""
+    shared = build()
+    learners = {"one": lambda: shared, "two": lambda: shared, "other": rising(0.3)}
+    verdict = race(learners, 30, journal=None, progress=False)
+    assert verdict.pulls["two"] == 0 and verdict.curve("one")[1] == pytest.approx(2 / 7)
+    said = "its function returned the object that another learner of this race is"
+    assert said in verdict.learners[1].left_why
+
+
+def test_a_function_may_return_the_same_object_again_and_in_a_later_race():
+    shared = Counts()
+    for _ in range(2):
+        verdict = race({"other": rising(0.3), "one": lambda: shared}, 20, journal=None,
+                       policy="rr", progress=False)  # fmt: skip
+        assert verdict.pulls["one"] == 10
+    late = race({"one": lambda: shared, "other": rising(0.3)}, 20, journal=None, policy="rr",
+                progress=False)  # fmt: skip
+    assert late.pulls["one"] == 10
+
+
+def test_an_object_that_raced_before_is_not_taken_for_a_new_one_in_silence():
+    learners = {"one": Counts(), "other": rising(0.3)}
+    first, second = (race(learners, 20, journal=None, progress=False) for _ in range(2))
+    said = (
+        "one: the object has had 10 pulls of an earlier race, and its scores continue from there"
+    )
+    assert not first.warnings and len(second.warnings) == 1 and said in second.warnings[0]

@@ -20,7 +20,7 @@ from latebloomer._util.text import reason_of
 from latebloomer.errors import LearnerError
 from latebloomer.racing.checkpoints.saved_states import Restorable
 from latebloomer.racing.checkpoints.storage import Storage, model_place, place_of
-from latebloomer.racing.learners.entries import Entry, already_had
+from latebloomer.racing.learners.entries import Entry, already_had, trained_before
 from latebloomer.racing.learners.learner import (
     Learner,
     as_score,
@@ -52,6 +52,8 @@ def restore(
     if start is None:
         new = entry.rebuilds or not at.done
         start = 0 if new else already_had(bare(learner), at.done)
+        if new and not entry.rebuilds:
+            notes += trained_before(bare(learner))
         # An object that raced before already includes them.
         attempts = () if start else at.attempts
     stand_at(learner, start, at.recorded)

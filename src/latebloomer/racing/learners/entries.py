@@ -235,6 +235,18 @@ def note_pulls(learner: Any, pulls: int | None) -> None:
         _had[place] = weakref.ref(learner, lambda _: _had.pop(place, None)), pulls
 
 
+def trained_before(learner: Any) -> list[str]:
+    """Return a warning if an object that begins a race has raced before in this process."""
+    ref, pulls = _had.get(id(learner), (None, 0))
+    if ref is None or ref() is not learner or pulls == 0:
+        return []
+    had = "was stopped in the middle of a pull" if pulls is None else f"has had {pulls} pulls"
+    return [
+        f"the object {had} of an earlier race, and its scores continue from there: give a "
+        "function that builds a new one"
+    ]
+
+
 def already_had(learner: Any, needed: int) -> int:
     """Return the number of pulls that an object already has: 0 if it is new, or `needed`."""
     ref, pulls = _had.get(id(learner), (None, 0))

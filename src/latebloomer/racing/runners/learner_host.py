@@ -34,6 +34,7 @@ from latebloomer.racing.learners.learner import (
     trained,
 )
 from latebloomer.racing.runners.native_threads import NativeThreads
+from latebloomer.racing.runners.own_objects import need_own_object
 from latebloomer.racing.runners.packing import PackedLearners, dumps, unpack
 from latebloomer.racing.runners.process_state import OwnStates, read_numbers, save_with_numbers
 from latebloomer.racing.runners.runner import HandedOver, Report
@@ -166,6 +167,7 @@ class LearnerHost(Host):
                 self.learner, notes, repeated = restored_learners.restore(
                     self._source, at, self._pull_of, read_numbers
                 )
+                need_own_object(self.learner)
         except BaseException as error:  # error in the learner's code or its modules
             return self._failure(at.done + 1, error, "restore")
         self.done = at.done
