@@ -77,7 +77,7 @@ def test_an_extra_that_is_missing_or_does_not_load_says_what_to_do(tmp_path, mon
     with pytest.raises(MissingExtra) as caught:
         extra("boosters", "learners", "lightgbm")
     assert str(caught.value) == (
-        f"learners need boosters, which is there but does not load: {why}; "
+        f"learners need boosters, which is installed but cannot be imported: {why}; "
         "on Debian: apt-get install libgomp1"
     )
 

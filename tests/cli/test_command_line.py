@@ -40,7 +40,7 @@ def test_help_is_text_as_it_is_written():
     output = run("simulate", "--help").output
     assert "random:FAMILY:K=10:seed=3" in output and "NAME:SETTING=VALUE,..." in output
     output = run("race", "--help").output
-    assert "`path/to/file.py:name`" in output and "Exit codes: 2 on an error" in output
+    assert "`path/to/file.py:name`" in output and "The exit code is 2 after an error" in output
 
 
 def test_help_groups_options_by_panel():

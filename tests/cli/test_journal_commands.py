@@ -37,7 +37,10 @@ def test_where_there_is_nothing_to_show_it_is_said_in_one_line(run, tmp_path):
         assert ran.stderr.count("\n") == 1
     assert sorted(os.listdir(tmp_path)) == ["mine.py"]
     ran = run("resume", "a", "b", "c")
-    assert ran.exit_code == 2 and "a b c is too much. Give [JOURNAL] LEARNERS" in ran.stderr
+    assert (
+        ran.exit_code == 2
+        and "a b c has too many arguments. Give [JOURNAL] LEARNERS" in ran.stderr
+    )
 
 
 def test_a_file_that_is_there(run, tmp_path):

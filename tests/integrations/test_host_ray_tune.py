@@ -104,7 +104,7 @@ def test_trials_may_fail_end_be_too_few_and_have_a_counter_of_their_own(tmp_path
     assert verdict.over and max(verdict.pulls.values()) == 20 and verdict.spent <= 90
     assert len(trained(tmp_path)) == verdict.spent + 1  # and the step that failed
     assert any("finished" in one.why for one in verdict.learners)
-    assert any("#5 failed: no trial came for it" in text for text in verdict.warnings)
+    assert any("#5 failed: it had no trial" in text for text in verdict.warnings)
 
 
 def test_a_killed_driver_goes_on_to_the_same_verdict(tmp_path):

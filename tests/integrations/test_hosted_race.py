@@ -81,8 +81,8 @@ def test_what_is_trained_again_is_not_counted_and_must_be_the_same(tmp_path):
     race.on_event(0, 3, 0.5)
     race.on_event(0, 2, 0.5)
     assert race.session.spent == 3
-    (warning,) = (w for w in race.verdict().warnings if "made again" in w)
-    assert warning.startswith("#0: pull 3 scored 0.5 when it was made again, ")
+    (warning,) = (w for w in race.verdict().warnings if "was repeated" in w)
+    assert warning.startswith("#0: pull 3 scored 0.5 when it was repeated, ")
 
 
 def test_a_trial_waits_at_its_level_and_reports_every_result(tmp_path):

@@ -104,7 +104,7 @@ def test_a_failing_callback_is_one_warning_and_the_race_goes_on():
     assert verdict.spent == 60
     (found,) = [warning for warning in verdict.warnings if "callback" in warning]
     why = "ValueError: no such thing"
-    said = f"the callback broken failed on ProcessStarted ({why}); the race went on"
+    said = f"the callback broken failed on ProcessStarted ({why}); the race continued"
     assert found == said
     assert sum(isinstance(event, ScoreReported) for event in heard) == 60
 

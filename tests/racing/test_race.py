@@ -353,7 +353,7 @@ def test_a_failure_that_passes_leaves_no_trace_but_a_warning():
     verdict = quiet({"flaky": flaky, "b": curve(4, 0.5)}, 40)
     assert verdict.name == "flaky" and verdict["flaky"].state == "winner"
     assert verdict.curve("flaky") == [n / (n + 4) for n in range(1, verdict.pulls["flaky"] + 1)]
-    assert "flaky: pull 5 failed and was made again" in verdict.warnings
+    assert "flaky: pull 5 failed and was repeated" in verdict.warnings
 
 
 def test_an_object_without_checkpoint_is_pulled_again_as_it_is():

@@ -275,7 +275,7 @@ BAD = [
     ({"problem": "paper-c"}, UnknownName, "did you mean 'paper-b' or 'paper-a'"),
     ({"policies": "r-ssr"}, UnknownName, "did you mean 'r-sr'"),
     ({"policies": "r-ucbe:noize=1"}, UnknownName, "did you mean 'noise'"),
-    ({"policies": ["sh", "sh"]}, SettingError, "sh is there twice"),
+    ({"policies": ["sh", "sh"]}, SettingError, "sh appears twice"),
     ({"policies": []}, SettingError, "at least one"),
     ({"budgets": [100, 4]}, BudgetError, "budget=4 is too small for 5 learners"),
     ({"budgets": 2.5}, SettingError, "whole number"),

@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from typing import Any, NoReturn
 
 CAME_BACK = (
-    "A process that a learner or a callback had forked came back into the race, which goes on in "
+    "A process that a learner or a callback had forked returned into the race, which continues in "
     "its own process. The forked one ends here: end it with os._exit() where it has done its work."
 )
 

@@ -113,7 +113,7 @@ def reason_of(error: BaseException) -> str:
     """
     try:
         text = str(error)
-    except Exception as broken:  # of a user's own class
+    except Exception as broken:  # error of a user's own class
         text = f"its message cannot be shown ({type(broken).__name__})"
     text = shortened(text, LONGEST)
     keep = "\n" if isinstance(error, LearnerError) else ""

@@ -175,7 +175,7 @@ def archive(folder: str) -> dict[str, Any]:
 
 # --- synthetic sets: six random families, the paper's settings, and its IMDB race ---
 
-ARMS, INSTANCES = (5, 10, 20), 10  # of each family
+ARMS, INSTANCES = (5, 10, 20), 10  # numbers of arms, and random instances of each family
 LENGTH, SIGMA = 500, 0.05
 PAPER_LENGTHS, PAPER_SIGMA = (200, 400, 800, 1600, 3200), 0.01
 IMDB_STEPS = (2000, 5000, 10_000, 20_000, 50_000)
@@ -277,7 +277,7 @@ def read_sets(
         No set could be read.
     """
     collected: list[Curves] = []
-    skipped: dict[str, list[str]] = {}  # by reason
+    skipped: dict[str, list[str]] = {}  # skipped sets by reason
     for group, make in [maker for name in names for maker in _makers(name, arms)]:
         try:
             problems, why = list(make()), "it has fewer arms"

@@ -91,7 +91,7 @@ def _row(race: ListedRace) -> list[str]:
 
 
 def report(journal: o.LatestJournal = None, out: o.ReportFile = None) -> None:
-    """Write the HTML report of a race, whether it has finished or not."""
+    """Write the HTML report of a race, finished or not."""
     from latebloomer.racing.api import read_verdict
     from latebloomer.racing.journal.races_folder import journal_at
 

@@ -386,7 +386,7 @@ LatestJournal = Annotated[
     Path | None,
     argument(
         "[JOURNAL]",
-        "Journal of the race, or folder whose latest journal is meant. Default: races/.",
+        "Journal, or a folder, of which the latest journal is used. Default: races/.",
     ),
 ]
 DamagedJournal = Annotated[Path, argument("JOURNAL", "Journal of the race.")]
@@ -419,7 +419,7 @@ PlannedRace = Annotated[
     Path | None,
     argument(
         "[RACE.toml]",
-        "File of a race of programs: its learners and its budget. Options replace what it says.",
+        "File of a race of programs: its learners and its budget. Options replace its settings.",
     ),
 ]
 ProblemName = Annotated[str, option(OTHERS, PROBLEMS)]

@@ -72,7 +72,7 @@ def race(
     quiet: o.Quiet = False,
     verbose: o.Verbose = False,
 ) -> None:
-    """Train learners under one budget and print which learner to keep.
+    """Train learners under one budget and print which to keep.
 
     The exit code is 2 after an error, including errors in your module (their traceback is shown),
     and 130 after Ctrl-C (the command to resume is shown).
@@ -188,7 +188,7 @@ def journal_and_learners(words: list[str], programs: bool) -> tuple[Path, str | 
             raise SettingError(f"{words[-1]!r} and --run both name learners. Give one of them.")
         return journal_at(Path(words[0])), None
     if len(words) > 2:
-        raise SettingError(f"{shlex.join(words)} is too much. Give [JOURNAL] LEARNERS.")
+        raise SettingError(f"{shlex.join(words)} has too many arguments. Give [JOURNAL] LEARNERS.")
     is_file = Path(words[-1]).is_file() and not words[-1].endswith((".py", ".toml"))
     if words[-1].endswith(".db") or is_file:
         again = command("resume", words[-1], "mine.py:learners")

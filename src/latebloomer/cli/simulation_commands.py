@@ -20,7 +20,7 @@ NAME = 17  # columns of a policy's name
 
 
 def policies() -> None:
-    """List all policies, including those from related work for comparison."""
+    """List all policies, including those from related work."""
     texts = {registry.AUTO: f"Use the recommended policy, {registry.DEFAULT} (the default)."}
     texts |= {
         name: (inspect.getdoc(cls) or "").splitlines()[0]

@@ -53,7 +53,7 @@ class Cluster:
             need_whole("cores", cores, 1, "a Ray without CPUs trains nothing")
         if address is not None and cores is not None:
             raise SettingError(
-                f"cores={cores} and address={address!r}, but cores is for a Ray that is started "
+                f"cores={cores} and address={address!r}, but cores applies only if Ray is started "
                 "here: leave one of them out"
             )
         if find_spec("ray") is None:  # raise an error before anything is started

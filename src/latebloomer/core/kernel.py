@@ -145,7 +145,7 @@ def _lower(
 
 
 def _reads(fn: Callable[..., Any], name: str) -> bool:
-    """Return whether a function reads a global name, which may also be an attribute's name."""
+    """Return whether a function reads a name as a global, not only as an attribute's name."""
     instructions = dis.get_instructions(fn)
     return any(
         instruction.opname == "LOAD_GLOBAL" and instruction.argval == name

@@ -60,7 +60,7 @@ def phase_lengths(arms: int, budget: int) -> list[int]:
     if budget < arms:
         raise BudgetError(
             f"budget={budget} for {arms} arms, but successive rejects needs {arms}: "
-            "its phases share out what is left after one pull of each arm"
+            "its phases divide the pulls that remain after one pull of each arm"
         )
     spare, approximate = budget - arms, log_bar(arms)
     return [_phase_length(arms, spare, approximate, k) for k in range(arms, 1, -1)]

@@ -176,7 +176,7 @@ class HostedRace:
             return END
         if n <= known:  # trained again after a kill
             before, now = self.session.scores(arm)[n - 1], self.next_of(arm)
-            text = f"pull {n} scored {value:.6g} when it was made again, {before:.6g} before"
+            text = f"pull {n} scored {value:.6g} when it was repeated, but {before:.6g} before"
             if value != before:
                 self._warn_once(arm, text)
             return GO_ON if n < known and now != END else now

@@ -197,7 +197,7 @@ class RaceScheduler(base_class("ray.tune.schedulers", "FIFOScheduler")):  # type
         for arm in range(len(self.race.names)):
             if arm not in met and self.race.next_of(arm) not in (WAIT, END):
                 came = arm in self.race.state.trials
-                why = "its trial is gone" if came else "no trial came for it"
+                why = "its trial was lost" if came else "it had no trial"
                 self.race.leave(arm, FAILED, why)
 
     def debug_string(self) -> str:

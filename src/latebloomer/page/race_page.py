@@ -13,7 +13,7 @@ RUNNING, INTERRUPTED, FINISHED, ALL_FAILED = "running", "interrupted", "finished
 class PageEvent(NamedTuple):
     """An event of the race in one line."""
 
-    pull: int  # of the race
+    pull: int  # number of the pull of the race
     text: str
     bad: bool = False
 

@@ -32,7 +32,7 @@ SOURCE = (
 WORDS = 1000
 CLIP = 1e-4  # minimum distance of predictions to 0 and 1
 RATES = {"LR": 0.003, "OGD": 0.1}
-LARGEST_WEIGHT = 2.0  # of OGD
+LARGEST_WEIGHT = 2.0  # largest weight of OGD
 HIDDEN = {"NN112": (1, 1, 2), "NN1": (1,), "NN2": (2,), "NN22": (2, 2), "NN222": (2, 2, 2)}
 RATE, FIRST, SECOND, TINY, PENALTY = 0.001, 0.9, 0.999, 1e-8, 1e-4  # scikit-learn's defaults
 STEPS = 30000  # steps of LR and OGD
@@ -50,7 +50,7 @@ class Reviews(NamedTuple):
     label: npt.NDArray[np.int64]
 
 
-Predictions: TypeAlias = Iterator[tuple[Floats, Any]]  # of each step, with the labels
+Predictions: TypeAlias = Iterator[tuple[Floats, Any]]  # predictions of each step, with the labels
 
 
 def load_reviews() -> Reviews:

@@ -222,7 +222,7 @@ class Timing(NamedTuple):
     algorithm: str
     T: int
     seconds: float  # compiled, one thread
-    seconds_python: float  # the same rules in plain Python
+    seconds_python: float  # seconds of the same rules in plain Python
     seconds_paper: float
 
 
@@ -303,7 +303,7 @@ def imdb(pyplot: Any, rows: list[Row], mode: str) -> Shown:
         own = select(rows, algorithm=name)
         wins = [row.recommended == best for row, best in zip(own, optimal, strict=True)]
         rate = f"{short(sum(1 - row.error for row in own), 1)}/{len(own)}"
-        if "." in rate:  # of an algorithm that draws its pulls
+        if "." in rate:  # an algorithm with random pulls
             rate = f"mean {rate}"
         text.append([name, *(str(row.recommended) for row in own), rate])
         tint.append([WRONG, *(RIGHT if win else WRONG for win in wins), WRONG])

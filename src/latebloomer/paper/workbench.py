@@ -49,7 +49,7 @@ class Row(NamedTuple):
     runs: int
     mode: str
     pulls_best: float  # mean pulls of the arm that is best at T
-    best: int  # that arm
+    best: int  # the arm that is best at T
     recommended: int  # the arm recommended most often
     factor: float = 1.0  # factor of R-UCBE's exploration parameter a
     panel: str = ""  # panel of the figure, if it has several

@@ -94,7 +94,7 @@ class RisingUCBE(Policy):
         check_choice("recommend", self.recommend, BY, "it says how the final learner is chosen")
         need_in("delta", self.delta, "(0, 1)", "it is a probability")
         if self.exploration != "theory":
-            why = 'the bonus grows with it; or "theory"'
+            why = 'it scales the bonus; or "theory"'
             need_in("exploration", self.exploration, "[0, inf)", why)
         if self.noise is not None:
             why = "it is a standard deviation; or None to estimate it"
@@ -214,7 +214,7 @@ class UCBE(Policy):
 
     def __post_init__(self) -> None:
         if self.exploration is not None:
-            need_in("exploration", self.exploration, "[0, inf)", "the bonus grows with it")
+            need_in("exploration", self.exploration, "[0, inf)", "it scales the bonus")
         if self.gaps is not None:
             object.__setattr__(self, "gaps", _gaps(self.gaps))
 

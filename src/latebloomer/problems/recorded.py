@@ -50,7 +50,8 @@ COUNTERS = ("epoch", "step", "iteration", "index", "", "unnamed: 0", "__index_le
 def load(path: str | Path, noise: Noise | float | None = None) -> Problem:
     """Return the problem recorded in a file; the ending of the file name decides the layout.
 
-    Rewards are the recorded values themselves, plus `noise` if it is set.
+    Rewards are the recorded values themselves. If `noise` is set, the values are the means of
+    rewards.
 
     Parameters
     ----------
@@ -257,7 +258,7 @@ def download_imdb(folder: File, source: str = IMDB_SOURCE) -> Path:
     digest = digest_of(np.array(list(curves.values())))
     if digest != IMDB_SHA256:
         raise CurveError(
-            f"what came from {source} are not the paper's curves: the sha256 of their values is "
+            f"the files from {source} are not the paper's curves: the sha256 of their values is "
             f"{digest}, not {IMDB_SHA256}; nothing was written"
         )
     return write_whole(Path(folder) / IMDB_FILE, {**curves, "order": np.array(list(curves))})
@@ -318,7 +319,7 @@ def download_lcdb(
         digest = hashlib.sha256(package.read_bytes()).hexdigest()
         if digest != sha256:
             raise CurveError(
-                f"what came is not {LCDB}: its sha256 is {digest}, not {sha256}; "
+                f"the downloaded file is not {LCDB}: its sha256 is {digest}, not {sha256}; "
                 "nothing was written"
             )
         with tarfile.open(package) as archive:
@@ -328,7 +329,7 @@ def download_lcdb(
 
 
 def fetch_with_pip(place: Path) -> Path:
-    """Download the package from PyPI; pip checks its sha256 before it runs any of its code."""
+    """Download the package from PyPI; pip runs none of its code unless its sha256 is right."""
     import subprocess
 
     wanted = place / "wanted.txt"

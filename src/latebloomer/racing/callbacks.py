@@ -85,7 +85,7 @@ class RaceView:
 
     def stop(self, reason: str) -> None:
         """End the race after the running pull; the verdict uses all scores until then."""
-        self.stop_reason = one_line(str(reason)) or "a callback asked for it"
+        self.stop_reason = one_line(str(reason)) or "a callback stopped it"
 
 
 def check_callbacks(callbacks: Any) -> list[Callback]:

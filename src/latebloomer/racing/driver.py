@@ -225,7 +225,7 @@ class Driver:
                     failed[place] = f"{name} failed on {type(event).__name__} ({reason_of(error)})"
         self.clock.reserved = self.view.reserved
         new, self._broken = failed.keys() - self._broken, self._broken | failed.keys()
-        texts = (f"the callback {failed[place]}; the race went on" for place in sorted(new))
+        texts = (f"the callback {failed[place]}; the race continued" for place in sorted(new))
         return [WarningNoted(None, text) for text in texts]
 
     def take(self, report: Report) -> bool:

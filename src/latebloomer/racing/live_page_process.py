@@ -52,7 +52,7 @@ def start_watching(journal: Path) -> int | None:
         child.kill()
         reader.join()
         child.communicate()
-    why = "".join(answers).strip() or "it did not come up"
+    why = "".join(answers).strip() or "it did not start"
     later = f"Try later: latebloomer watch {near(journal)}"
     text = f"The race runs, but cannot be watched ({why}). {later}"
     warnings.warn(text, RuntimeWarning, stacklevel=4)

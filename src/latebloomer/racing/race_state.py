@@ -68,15 +68,15 @@ class RaceState:
         self.departures: dict[int, events.LearnerLeft] = {}
         # Warnings for the verdict, in order.
         self.notes: list[events.WarningNoted | events.LearnerLeft | events.Extended] = []
-        self.checkpoints: dict[int, events.Saved] = {}  # of each arm the newest
+        self.checkpoints: dict[int, events.Saved] = {}  # the latest one of each arm
         self.models: dict[int, events.ModelKept] = {}  # saved models of generators that won
         # By arm: pulls with a failed attempt of which the learner kept the training, and how many
         # of these attempts its latest checkpoint includes.
         self._attempts = defaultdict[int, list[int]](list)
         self._attempts_saved: Counter[int] = Counter()
         self.details: dict[int, Mapping[str, Any]] = {}  # details of each arm's latest score
-        self.row_sums: dict[int, events.RowsScored] = {}  # of each arm the newest
-        self.programs: dict[int, events.ProgramStarted] = {}  # of each arm the newest
+        self.row_sums: dict[int, events.RowsScored] = {}  # the latest one of each arm
+        self.programs: dict[int, events.ProgramStarted] = {}  # the latest one of each arm
         self._unsaved: set[int] = set()  # arms that could not be saved
         self.trials: dict[int, events.Assigned] = {}  # trials of another tool that trains the arms
         self.verdict: events.RaceFinished | None = None
@@ -374,5 +374,5 @@ def fresh_session(settings: Settings, names: Iterable[str]) -> Session:
             raise
         raise errors.BudgetError(
             f"winner_share={share:g} keeps {set_aside(budget, share)} of budget={budget} for the "
-            f"winner, and the rest is too little: {error}"
+            f"winner, and the rest is too small: {error}"
         ) from None

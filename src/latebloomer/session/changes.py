@@ -1,4 +1,4 @@
-"""How events other than scores change a session, and the plan that is in force afterwards."""
+"""The changes of a session by events other than scores, and the plan in force afterwards."""
 
 from collections.abc import Callable
 from math import isnan
@@ -51,7 +51,7 @@ def _let_leave(state: SessionState, event: LearnerLeft) -> None:
     """Note that an arm failed or finished: it gets no more pulls."""
     i = state.index(event.arm)
     right = isinstance(event.how, str) and event.how in (FAILED, FINISHED)
-    require(right, "how", event.how, f"{FAILED!r} or {FINISHED!r}", "arms leave in these ways")
+    require(right, "how", event.how, f"{FAILED!r} or {FINISHED!r}", "these are the ways to leave")
     if state.departure(i) is not None:
         raise TellError(f"Arm {state.names[i]} has already {state.departure(i)}.")
     if event.how == FINISHED and not state.pulls[i]:
@@ -102,7 +102,7 @@ def _select_winner(state: SessionState, event: WinnerSelected) -> None:
     if state.index(event.arm) != selected.arm:
         why = f"{state.policy!r} selects arm {selected.arm}"
         raise TellError(f"Arm {event.arm} cannot be selected: {why}.")
-    state.budget = need_whole("budget", event.budget, state.spent, "that many pulls are spent")
+    state.budget = need_whole("budget", event.budget, state.spent, "these pulls are already spent")
     state.selection = selected
     state.play.halt()
     train_winner(state)
@@ -154,12 +154,14 @@ def _extend(state: SessionState, event: Extended) -> None:
 
 
 def _checked_extension(state: SessionState, event: Extended) -> tuple[int, int, int]:
-    budget = need_whole("budget", event.budget, state.budget, "a session is extended, not cut")
+    budget = need_whole(
+        "budget", event.budget, state.budget, "a session can be extended but not shortened"
+    )
     deciding = need_whole("budget", event.deciding)
     if not state.spent <= deciding <= budget:
         raise TellError(f"{event} is impossible: {state.spent} pulls are already spent.")
     most = max(1, *state.pulls)
-    horizon = need_whole("horizon", event.horizon, most, "an arm has had that many pulls")
+    horizon = need_whole("horizon", event.horizon, most, "an arm already has so many pulls")
     arms = len(state.names) + len(state.joining)
     state.policy.plan(arms, deciding, horizon, state.min_pulls)  # may raise an error
     state.policy.settings(arms, deciding, horizon)

@@ -25,7 +25,7 @@ class Decision(NamedTuple):
 
 
 class Exit(NamedTuple):
-    """How an arm left (it gets no more pulls), and its numbers at that time."""
+    """The exit of an arm, which gets no more pulls: how it left, and its numbers then."""
 
     how: str  # DROPPED, FAILED or FINISHED; an arm that was dropped may still fail or finish
     at: int  # pulls of all arms

@@ -1,8 +1,8 @@
-"""What can happen to a session and to a race: a closed set of frozen types.
+"""The events of sessions and races: a fixed set of immutable types.
 
-A session is determined by its settings and its events: replaying them gives an equal session, bit
-for bit. A race has further events, which leave a session unchanged. A journal is the list of both,
-in order, and callbacks receive each event when it happens.
+The settings and the events of a session determine it: replaying the events gives an equal session,
+bit for bit. A race has more kinds of events, which do not change its session. A journal is the
+list of all events in order, and callbacks receive each event when it happens.
 """
 
 from collections.abc import Callable, Mapping
@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeAlias
 from latebloomer._util.text import estimate_against
 
 DROPPED, FAILED, FINISHED = "dropped", "failed", "finished"  # how an arm leaves
-# Three of the ways in which a pull fails.
+# Three of the kinds of a `PullFailed`.
 TIMEOUT, INTERRUPTED, LOST = "timeout", "interrupted", "lost"
 
 # --- what changes a session ---
@@ -25,10 +25,10 @@ class ScoreReported(NamedTuple):
     """
 
     arm: int
-    score: float  # as the learner returned it
-    seconds: float = 0.0  # duration of the pull
-    steps: int | None = None  # steps of the learner, if a pull is a share of its full training
-    # What else the learner reports: a search's scores by metric and fold, its best score so far.
+    score: float  # the score as the learner returned it
+    seconds: float = 0.0  # duration of the pull, in seconds
+    steps: int | None = None  # steps so far, if a pull is a fraction of a full training
+    # What the learner reports in addition, such as a search's scores by metric and fold.
     details: Mapping[str, Any] | None = None
 
 
@@ -43,15 +43,15 @@ Event: TypeAlias = ScoreReported | OtherEvent
 
 @dataclass(frozen=True, slots=True)
 class BatchIssued(OtherEvent):
-    """A policy that decides after every pull chose several arms to pull at the same time."""
+    """A policy that decides after every pull has chosen several arms to pull at the same time."""
 
     size: int  # number of arms whose pulls are then under way
-    more: bool = False  # whether pulls of some arms were under way before
+    more: bool = False  # whether pulls of other arms were already under way
 
 
 @dataclass(frozen=True, slots=True)
 class LearnerLeft(OtherEvent):
-    """An arm takes no more pulls; the other arms get the pulls that it would have had."""
+    """An arm failed or finished; the other arms get the pulls that it would have had."""
 
     arm: int
     how: str  # FAILED: it cannot win. FINISHED: it keeps its last estimate and can still win.
@@ -60,30 +60,31 @@ class LearnerLeft(OtherEvent):
 
 @dataclass(frozen=True, slots=True)
 class BudgetReplanned(OtherEvent):
-    """The budget changed; the arms that are left get a plan for the pulls that are left.
+    """The budget changed; the remaining arms get a plan for the remaining pulls.
 
-    A race in seconds also says at which pulls of each arm the next ones are dropped. With prices,
-    the arm goes that has the largest gap to the leader times its price.
+    If the budget is in seconds, the event also has the levels at which the next arms are dropped.
+    With prices, the arm with the largest product of its gap to the leader and its price is
+    dropped.
     """
 
     budget: int  # total pulls
     deciding: int  # pulls that select the winner; the rest trains it further
     why: str = ""
-    levels: tuple[int, ...] = ()  # pulls of each of k, ..., 2 arms when one is dropped
-    prices: tuple[float, ...] = ()  # seconds of the next pull, by arm
+    levels: tuple[int, ...] = ()  # pulls per arm at which one of k, ..., 2 arms is dropped
+    prices: tuple[float, ...] = ()  # per arm, the seconds that its next pull costs
 
 
 @dataclass(frozen=True, slots=True)
 class Stopped(OtherEvent):
-    """The policy has finished; the budget is what was spent."""
+    """The policy has finished; the pulls spent so far become the budget."""
 
     why: str = ""
-    final: bool = False  # whether the winner is not trained further either
+    final: bool = False  # True: the winner is not trained further either
 
 
 @dataclass(frozen=True, slots=True)
 class WinnerSelected(OtherEvent):
-    """An arm was selected and is trained further, up to `budget` pulls of all arms together."""
+    """An arm was selected; it is trained further until `budget` pulls are spent in total."""
 
     arm: int
     budget: int
@@ -92,12 +93,12 @@ class WinnerSelected(OtherEvent):
 
 @dataclass(frozen=True, slots=True)
 class Joined(OtherEvent):
-    """A new arm; the next `Extended` admits it."""
+    """A new arm was announced; it joins the session with the next `Extended`."""
 
-    arm: int  # its number: the next one
+    arm: int  # number of the new arm: the number of arms before it
     name: str
-    full_steps: int | None = None  # steps of its full training, if a pull is a share of it
-    repeats_scores: bool = False  # whether it repeats its last score between its steps
+    full_steps: int | None = None  # steps of its full training, if a pull is a fraction of it
+    repeats_scores: bool = False  # whether some pulls add no step and repeat its last score
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +106,7 @@ class Extended(OtherEvent):
     """The budget was extended, and the larger one is planned from the start.
 
     Known scores are reused, so only missing pulls are made. A dropped arm is revived if the new
-    plan would still include it at its number of pulls, and new arms start.
+    plan would still include it at its number of pulls. New arms start.
     """
 
     budget: int  # total pulls, including those that are spent
@@ -116,16 +117,16 @@ class Extended(OtherEvent):
     seconds: float | None = None  # new total time, if the race is time-based
 
 
-# --- what else happens in a race ---
+# --- further events of a race ---
 
 
 @dataclass(frozen=True, slots=True)
 class Created(OtherEvent):
     """A race was set up."""
 
-    race: str  # a name that no other race has
+    race: str  # a random name that no other race has
     settings: Mapping[str, Any]
-    names: tuple[str, ...]  # of the learners; arm i is the i-th
+    names: tuple[str, ...]  # names of the learners; arm i is the i-th
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +139,7 @@ class ProcessStarted(OtherEvent):
 
 @dataclass(frozen=True, slots=True)
 class PullFailed(OtherEvent):
-    """A pull failed and is not counted; it is made again, or `LearnerLeft` follows."""
+    """A pull failed and is not counted; it is tried again, or `LearnerLeft` follows."""
 
     arm: int
     n: int  # number of the pull of this arm
@@ -146,15 +147,15 @@ class PullFailed(OtherEvent):
     reason: str
     details: str = ""  # the traceback
     seconds: float = 0.0  # duration of the attempt
-    final: bool = False  # whether no retry can help
-    # Whether the learner keeps what the attempt has trained: an object cannot be built again.
-    # A learner that is trained again from the start repeats such attempts.
+    final: bool = False  # True: no retry can help
+    # Whether the learner keeps what the failed attempt has trained, because an object cannot be
+    # built again. If such a learner is trained again from the start, it repeats these attempts.
     kept: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class WarningNoted(OtherEvent):
-    """Something that the verdict should mention."""
+    """A warning was noted, which the verdict shows."""
 
     arm: int | None
     text: str
@@ -162,21 +163,21 @@ class WarningNoted(OtherEvent):
 
 @dataclass(frozen=True, slots=True)
 class Saved(OtherEvent):
-    """A learner's state was saved as a checkpoint, at the place that follows from arm and n."""
+    """A learner's state was saved as a checkpoint, in the folder that follows from arm and n."""
 
     arm: int
     n: int  # pulls that the state includes
-    digest: str  # SHA-256 of its files
+    digest: str  # SHA-256 digest of its files
     size: int  # in bytes
     seconds: float
 
 
 @dataclass(frozen=True, slots=True)
 class ModelKept(OtherEvent):
-    """The model that the winner, a generator, has yielded was saved."""
+    """The model that the winner has yielded was saved; the winner is a generator."""
 
     arm: int
-    n: int  # pulls after which it was yielded
+    n: int  # number of pulls after which it was yielded
     digest: str  # SHA-256 of its file
     size: int  # in bytes
     seconds: float
@@ -184,7 +185,7 @@ class ModelKept(OtherEvent):
 
 @dataclass(frozen=True, slots=True)
 class SaveFailed(OtherEvent):
-    """A learner's state could not be saved; the race continues without that checkpoint."""
+    """A learner's state could not be saved; the race continues without this checkpoint."""
 
     arm: int
     n: int  # pulls that the learner has had
@@ -196,40 +197,40 @@ class Restored(OtherEvent):
     """A learner was built, or restored to its number of pulls."""
 
     arm: int
-    n: int  # its pulls; 0 if it was built
+    n: int  # number of its pulls; 0 if it was built
     seconds: float  # duration
 
 
 @dataclass(frozen=True, slots=True)
 class RowsScored(OtherEvent):
-    """What is kept of a learner's scores on each validation row (`theory.leads.SignSums`)."""
+    """The sums stored of a learner's scores on each row (`theory.leads.SignSums`)."""
 
     arm: int
     n: int  # pulls that the learner had
-    score: float  # on the validation rows; higher is better
+    score: float  # score on the validation rows; higher is better
     rows: int  # number of validation rows
-    units: int  # groups or blocks that were drawn independently; 0: the rows
-    folds: int  # folds that the score is the mean of
-    step: float  # largest jump of the part of one row
-    same_rows: int  # equal for two learners only if their rows and units are
-    sums: tuple[float, ...]  # of the centered row scores with random signs
+    units: int  # number of groups or blocks that were drawn independently; 0: each row was
+    folds: int  # number of folds over which the score is averaged
+    step: float  # largest jump of one row's part of the score
+    same_rows: int  # fingerprint: equal only for equal rows and units
+    sums: tuple[float, ...]  # sums of the centered row scores, each with random signs
 
 
 @dataclass(frozen=True, slots=True)
 class ProgramStarted(OtherEvent):
-    """A program was started, of which a learner's pulls are the lines that it prints."""
+    """A program was started; the score lines that it prints are the pulls of a learner."""
 
     arm: int
-    pid: int  # number of its process
-    started: float  # seconds since 1970 at which the process began: numbers are used again
+    pid: int  # process ID
+    started: float  # its start in seconds since 1970, because systems reuse process IDs
 
 
 @dataclass(frozen=True, slots=True)
 class Assigned(OtherEvent):
-    """An arm is a trial of another tool, which trains it."""
+    """An arm was assigned to a trial of another tool, which trains it."""
 
     arm: int
-    trial: str  # name of the trial there
+    trial: str  # name of the trial in that tool
     config: Mapping[str, Any]
 
 
@@ -245,7 +246,7 @@ class ProcessClosed(OtherEvent):
     """The process that ran the race has closed it."""
 
 
-# --- what follows from the events above: it is announced like them and is in no journal ---
+# --- events that follow from those above: callbacks receive them, journals omit them ---
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,38 +262,38 @@ class Dropped(OtherEvent):
 
 @dataclass(frozen=True, slots=True)
 class Revived(OtherEvent):
-    """A dropped arm takes pulls again, by the plan of a larger budget."""
+    """A dropped arm gets pulls again, by the plan of a larger budget."""
 
     arm: int
     at: int  # pulls of all arms then
 
 
-# --- what a runner also reports, for displays alone: it is in no journal ---
+# --- reports of a runner for displays only: journals omit them ---
 
 
 class PullStarted(NamedTuple):
-    """A pull is being made."""
+    """A pull has started."""
 
     arm: int
     n: int  # number of the pull of this arm
-    at: float  # by the monotonic clock
+    at: float  # start time, by the monotonic clock
 
 
 class Waiting(NamedTuple):
-    """Nothing has happened for a while: the race waits for these arms, if there are any."""
+    """No event has come for a while; the race waits for these arms, if any."""
 
     arms: tuple[int, ...]
 
 
 def in_words(event: Event, name: Callable[[int], str]) -> str:
-    """Return what has happened in one line, after the name of the arm."""
+    """Return an event as one line of text that begins with the name of its arm."""
     arm, text = getattr(event, "arm", None), text_of(event)
     failed = " failed" * (getattr(event, "how", "") == FAILED)
     return text if arm is None or not text else f"{name(arm)}{failed}: {text}"
 
 
 def text_of(event: Event) -> str:
-    """Return what an event says, without its arm; empty if it has no text.
+    """Return an event as text without the name of its arm; empty if the event has no text.
 
     >>> text_of(Dropped(0, at=40, estimate=0.5, rival="b", rival_estimate=0.75))
     'dropped at race pull 40: estimate 0.5, versus 0.75 for b'
@@ -308,7 +309,7 @@ def text_of(event: Event) -> str:
     return str(getattr(event, "text", "") or getattr(event, "why", ""))
 
 
-# Every kind of event that a journal keeps, by its name.
+# The kinds of events that a journal stores, by name.
 KINDS: dict[str, type[Any]] = {
     kind.__name__: kind
     for kind in (

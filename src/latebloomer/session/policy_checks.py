@@ -73,10 +73,8 @@ def check_policy(policy: Policy, seed: int = 0) -> list[str]:
         except ContractError as error:
             broken.append(f"{check.name}: {error}")
     if broken:
-        kept = (
-            f"{policy!r} keeps {len(checks) - len(broken)} of {len(checks)} promises of a policy"
-        )
-        raise ContractError("\n- ".join([f"{kept}. It breaks", *broken]))
+        kept = f"{policy!r} passes {len(checks) - len(broken)} of {len(checks)} checks of a policy"
+        raise ContractError("\n- ".join([f"{kept}. It fails", *broken]))
     return [check.name for check in checks]
 
 
@@ -183,7 +181,9 @@ def plan_fits(policy: Policy, seed: int) -> None:
         keep, upto = plan.keep.tolist(), plan.upto.tolist()
         known = [k for k in keep if k != ANY]
         promised(len(keep) > 0, f"the plan for {case.arms} arms, {case.budget} pulls is empty")
-        promised(known == sorted(known, reverse=True), f"arms come back in the plan: keep={keep}")
+        promised(
+            known == sorted(known, reverse=True), f"dropped arms return in the plan: keep={keep}"
+        )
         promised(upto == sorted(upto), f"pulls are taken back in the plan: upto={upto}")
         promised(ANY not in keep[:-1], f"only the last phase may be open to any arm: keep={keep}")
     least, _ = policy.smallest_budget(4)

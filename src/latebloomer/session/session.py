@@ -265,7 +265,7 @@ class Session:
 
     @property
     def stage(self) -> Stage:
-        """What the session does now."""
+        """The stage of the session: what it does now."""
         return self.state.stage
 
     @property

@@ -95,7 +95,7 @@ class SessionState:
 
     @property
     def stage(self) -> Stage:
-        """What the session does now."""
+        """The stage of the session."""
         if not self.over:
             return Stage.DECIDING if self.selection is None else Stage.TRAINING_WINNER
         undecided = self.selection is None and self.stopped is None

@@ -165,7 +165,7 @@ def _by_label(policies: Policy | str | Iterable[Policy | str]) -> dict[str, Poli
     labels = [policy if isinstance(policy, str) else label_of(policy) for policy in ready]
     require(len(labels) > 0, "policies", labels, "at least one", "nothing else can be simulated")
     twice = sorted({label for label in labels if labels.count(label) > 1})
-    require(not twice, "policies", labels, "all different", f"{', '.join(twice)} is there twice")
+    require(not twice, "policies", labels, "all different", f"{', '.join(twice)} appears twice")
     return dict(zip(labels, ready, strict=True))
 
 

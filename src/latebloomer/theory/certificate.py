@@ -212,7 +212,8 @@ def certificate(
     delta : float
         Probability that some interval fails.
     budget : int | None
-        Maximum number of pulls that any arm could have had.
+        Maximum number of pulls that any arm could have had; it must not depend on rewards.
+        Default: the horizon.
     method : str
         "lines" or "windows".
     score_range : tuple[float, float] | None
@@ -235,9 +236,9 @@ def certificate(
     >>> result.missing(1)
     'there is no proof at this budget, as usual for short races: arm 0 is the closest rival ...'
     """
-    require(method in METHODS, "method", method, "lines or windows", "no other is proved here")
+    require(method in METHODS, "method", method, "lines or windows", "only these have a proof")
     cx.need(window=window, delta=delta, horizon=horizon)
-    need_whole("looks", looks, 1, "this is one of them")
+    need_whole("looks", looks, 1, "the check now is one of them")
     arrays = [_as_rewards(arm, row) for arm, row in enumerate(rewards)]
     require(len(arrays) >= 2, "arms", len(arrays), "at least 2", "one arm has no rival")
     level = pooled_noise(arrays) if noise is None else noise

@@ -447,7 +447,7 @@ INTERVALS = {  # allowed interval of each symbol, and its reason
     "iota": ("[0, 1]", "it is the share of the budget promised to the best arm"),
     "beta": ("(1, inf)", "else increments n^-beta add up to infinity [Mussi24, Assumption 2]"),
     "c": ("(0, inf)", "increments are at most c n^-beta"),
-    "exploration": ("[0, inf]", "the bonus grows with it"),
+    "exploration": ("[0, inf]", "it scales the bonus"),
 }
 
 

@@ -1,4 +1,4 @@
-"""What the paper guarantees for one problem at one budget, as a table.
+"""The table of the paper's guarantees for one problem at one budget.
 
 Each line is a statement of the paper with its number, or "does not apply, because ..." with the
 numbers of the condition that fails. Bounds are stored as logarithms, because many are too small

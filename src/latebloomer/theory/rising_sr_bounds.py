@@ -261,5 +261,5 @@ def simple_regret_bound_polynomial(
 
 
 def _need_phases(arms: int, budget: int) -> None:
-    why = "its phases share out T - K"
+    why = "its phases divide T - K pulls"
     require(budget > arms, "budget", budget, f"above the {arms} arms", why)

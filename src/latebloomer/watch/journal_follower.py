@@ -37,7 +37,7 @@ class JournalFollower:
         self.state: RaceState | None = None
         self.latest = 0.0  # time of the latest event, in seconds since 1970
         self._on_start, self._on_entry = on_start, on_entry
-        self._number = 0  # of the latest event
+        self._number = 0  # number of the latest event
 
     def read(self, most: int | None = None) -> int:
         """Read up to `most` new events and return their number."""

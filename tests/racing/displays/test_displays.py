@@ -80,7 +80,7 @@ def test_a_failure_has_one_line(capfd):
     race(TWO | FAILS | {"fails once": fails_once}, 60, journal=None)
     said = [line for line in capfd.readouterr().err.splitlines() if "boom" in line]
     assert sorted(said) == [
-        '"fails once": pull 3 failed (RuntimeError: boom) and was made again',
+        '"fails once": pull 3 failed (RuntimeError: boom) and was repeated',
         '"fails too" failed: pull 2 failed twice: RuntimeError: boom',
         "fails failed: pull 2 failed twice: RuntimeError: boom",
     ]

@@ -145,7 +145,7 @@ def test_a_number_that_is_not_one_comes_back_inside_a_dict_and_not_as_a_score():
     ids=lambda value: type(value).__name__,
 )
 def test_other_values_are_refused_with_the_place_and_what_is_possible(value):
-    said = re.escape("a.b[1]=") + ".* cannot be kept in a journal, which has room for a number"
+    said = re.escape("a.b[1]=") + ".* cannot be stored in a journal, which can store a number"
     with pytest.raises(NotPlain, match=said):
         to_json({"a": {"b": (0, value)}})
 
@@ -217,7 +217,7 @@ def test_numbers_of_other_types_become_python_numbers_where_they_enter(path, set
 
 
 def test_a_setting_of_a_policy_that_no_journal_can_keep_is_refused_at_the_call(path):
-    said = r"policy=RisingSR\(.*\): window=Fraction.* cannot be kept in a journal"
+    said = r"policy=RisingSR\(.*\): window=Fraction.* cannot be stored in a journal"
     with pytest.raises(SettingError, match=said):
         run(path, policy=RisingSR(window=Fraction(1, 3)))
     assert not path.exists()
@@ -236,7 +236,7 @@ def test_an_event_that_no_journal_can_keep_leaves_it_as_it_was(tmp_path):
 
     created = Created("race", {}, ("a", "b"))
     with closing(files.create(tmp_path / "race.db", created)) as journal:
-        with pytest.raises(JournalError, match=r"Created.settings.x=.* cannot be kept"):
+        with pytest.raises(JournalError, match=r"Created.settings.x=.* cannot be stored"):
             journal.append(Created("race", {"x": object()}, ()))
         journal.append(ScoreReported(np.int64(0), np.float32(0.5)))
         assert [entry.event for entry in journal.read()] == [created, ScoreReported(0, 0.5)]

@@ -1,4 +1,4 @@
-"""How the models of a checkpoint are written: as pickles, or by skops."""
+"""The formats of models in checkpoints: pickles, or files of skops."""
 
 import pickle
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ TRUSTED = (f"{OPTIMIZERS}.AdamOptimizer", f"{OPTIMIZERS}.SGDOptimizer")
 
 
 class ModelFormat(NamedTuple):
-    """How the models of a checkpoint are written: as pickles, or by skops.
+    """The format of the models in a checkpoint: pickles, or files of skops.
 
     A pickle can run any code when it is loaded. skops writes the parts of a model, and loads only
     types that are trusted.

@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 # was .0004 ± .0004 and .0005 ± .0012 worse, with 1/3 .0027 ± .0012 and .0055 ± .0025 worse.
 EACH_TRAINING, LEAST = 0.6, 2.0
 FIRST_DROP = 3, 0.1  # minimum pulls, and share of a full training, before a drop
-# Models of different kinds have three pulls before one can be dropped, if the budget pays for
-# seven of each. On 16 and 32 recorded learners with 7 to 13 pulls each, three instead of two change
-# the rank loss by -.0009 (where the first score is of an untrained model) and by +.0003.
+# Models of different kinds get three pulls before any can be dropped, if the budget pays for seven
+# pulls of each. On 16 and 32 recorded learners with 7 to 13 pulls each, three pulls instead of two
+# change the rank loss by -.0009 (if the first score is that of an untrained model) and by +.0003.
 JUDGED, PAYS = 3, 7
 PULLS = 20, 100  # minimum and maximum number of pulls in a full training
 EACH = 10  # pulls of each estimator that the budget should pay for

@@ -93,7 +93,7 @@ class MaxUCB(Policy):
     _examples = ({}, {"alpha": 2.0})
 
     def __post_init__(self) -> None:
-        need_in("alpha", self.alpha, "[0, inf)", "the bonus grows with it")
+        need_in("alpha", self.alpha, "[0, inf)", "it scales the bonus")
 
     def levels(self, arms: int, budget: int, horizon: int) -> list[tuple[int, int]]:
         return [(arms, 1), (ANY, horizon)]

@@ -64,7 +64,7 @@ class Storage(ABC):
 
     @abstractmethod
     def fetched(self, place: str, digest: str) -> AbstractContextManager[Path | None]:
-        """Return a context with a local copy of a folder; None if its digest has changed."""
+        """Return a context in which a folder is on this machine; None if its digest changed."""
 
     @abstractmethod
     def has(self, place: str) -> bool:

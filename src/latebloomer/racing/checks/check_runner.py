@@ -110,7 +110,7 @@ def _check_budget(verdict: Verdict, path: Path) -> None:
     same = read_verdict(path).summary() == verdict.summary()
     promised(same, "its journal replays to another verdict")
     trained, own = getattr(verdict.learner, "n", None), verdict.pulls[verdict.name]
-    promised(trained == own, f"the winner came back with {trained} pulls of {own}")
+    promised(trained == own, f"the winner was returned with {trained} pulls of {own}")
 
 
 def _check_held(here: Verdict, make: Callable[[], Runner], path: Path) -> None:
@@ -125,6 +125,6 @@ def _check_held(here: Verdict, make: Callable[[], Runner], path: Path) -> None:
     except Interrupted:
         pass
     else:
-        raise ContractError("a runner that was held went on to the end")
+        raise ContractError("a runner that was stopped continued to the end")
     verdict = resume(path, LEARNERS, runner=make(), progress=False)
-    promised(verdict.summary() == here.summary(), "held and resumed, it comes to another verdict")
+    promised(verdict.summary() == here.summary(), "stopped and resumed, it has another verdict")

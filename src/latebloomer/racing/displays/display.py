@@ -154,7 +154,7 @@ class Display(ABC):
                 return f"{text} with the remaining {pulls}"
             # Shown in one line when it is tried again, or when the learner leaves.
             case events.PullFailed():
-                self._failures[event.arm] = f"{text} and was made again"
+                self._failures[event.arm] = f"{text} and was repeated"
             case events.LearnerLeft():
                 self._failures.pop(event.arm, None)
                 return text

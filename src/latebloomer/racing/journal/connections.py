@@ -43,7 +43,7 @@ def connect(file: Path, durability: str) -> sqlite3.Connection:
 
 
 def connect_to_read(file: Path, at_rest: bool) -> sqlite3.Connection:
-    """Open a file read-only; `at_rest`: SQLite may assume that no process changes it."""
+    """Open a file read-only; `at_rest`, or in a read-only folder, SQLite expects no changes."""
     uri = file.absolute().as_uri()
     if at_rest:
         return sqlite3.connect(f"{uri}?mode=ro&immutable=1", uri=True, isolation_level=None)

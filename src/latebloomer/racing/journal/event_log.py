@@ -110,7 +110,7 @@ class SqliteLog(EventLog):
         self._note = ""
         self._files: FilesInPlace | None = None
         self._wal = self._shm = -1  # handles of SQLite's own files, while this process races
-        self._wal_bytes = 0  # of the -wal before the latest event
+        self._wal_bytes = 0  # size of the -wal before the latest event
         self._watch_files()
         if lock is not None:
             latest = self.query("SELECT id, checksum FROM events ORDER BY id DESC LIMIT 1")

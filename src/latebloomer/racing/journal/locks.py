@@ -25,8 +25,8 @@ PAUSE = 0.01  # seconds between two attempts to take a lock
 
 # Ranges of bytes that SQLite's readers lock. As long as they are locked, no other process removes
 # or empties the -wal or the -shm. They are part of SQLite's file format (os.h and os_unix.c).
-SHARED_BYTES = 0x40000002, 510  # of the journal
-IN_USE_BYTE = 128, 1  # of the -shm
+SHARED_BYTES = 0x40000002, 510  # bytes of the journal
+IN_USE_BYTE = 128, 1  # byte of the -shm
 HAS_LOCKS_OF_OPEN_FILES = sys.platform == "linux"
 LAYOUT = "hhqqi4x"  # layout of a struct flock on Linux: type, whence, start, length, process
 

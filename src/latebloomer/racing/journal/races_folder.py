@@ -29,13 +29,13 @@ class ListedRace:
     path: str
     state: str  # RUNNING, INTERRUPTED, FINISHED, ALL_FAILED, EMPTY, DAMAGED or UNREADABLE
     written: float  # seconds since 1970
-    bytes: int  # of the journal
+    bytes: int  # size of the journal
     checkpoint_bytes: int  # size of the checkpoints next to it
     learners: tuple[str, ...] = ()
     pulls: int = 0
     budget: int | None = None  # None if the budget is in seconds
     seconds: float | None = None
-    winner: str | None = None  # of a finished race
+    winner: str | None = None  # winner of a finished race
     score: float | None = None
     certified: bool = False
     wrong: str = ""  # why the journal cannot be read

@@ -28,7 +28,7 @@ from latebloomer.racing.journal.schema import Entry
 class Repaired(NamedTuple):
     """The result of a repair."""
 
-    pulls: int  # that are intact
+    pulls: int  # number of intact pulls
     events: int  # intact events, including pulls
     cause: str  # the damage after them; empty if nothing is damaged (then nothing was written)
 
@@ -73,7 +73,7 @@ def rescue(lost: EventLog, entries: Iterable[Entry]) -> SqliteLog:
     if lost.path is None:
         raise JournalError("A journal in memory cannot be lost.")
     old = make_folder(lost.path.parent) / lost.path.name
-    stem = old.stem.removesuffix(".rescued")  # of a journal that is lost for the second time
+    stem = old.stem.removesuffix(".rescued")  # for a journal that is lost for the second time
     names = numbered(old.with_name(f"{stem}.rescued{old.suffix}"))
     path = next(name for name in names if not os.path.lexists(name))
     with locked(path) as lock:

@@ -110,7 +110,7 @@ def scalar(value: Any, place: str = "") -> bool | int | float:
         if isinstance(plain, bool | int | float):  # a long double is not one of these
             return plain
     what = f"{place}={brief(value)}" if place else brief(value)
-    raise NotPlain(f"{what} cannot be kept in a journal, which has room for {PLAIN}")
+    raise NotPlain(f"{what} cannot be stored in a journal, which can store {PLAIN}")
 
 
 # --- values from JSON ---

@@ -52,11 +52,11 @@ class Kind(NamedTuple):
 
     @property
     def gpus(self) -> float:
-        """Number of GPUs per pull. Each GPU belongs to one slot."""
+        """Number of GPUs per pull. Learners that need more than one cannot share a slot."""
         return dict(self.wanted).get("GPU", 0)
 
     def share(self, name: str, amount: float) -> float:
-        """Return the share of its slot that an actor requests; all learners fit into one slot."""
+        """Return the share that an actor requests, so that all learners fit into one slot."""
         if name == "GPU" and amount > 1:
             return amount
         return max(FINEST, int(amount / self.learners / FINEST) * FINEST)

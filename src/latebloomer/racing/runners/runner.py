@@ -103,7 +103,7 @@ class Runner(ABC):
             need_in("timeout", self.timeout, "(0, inf)", "it is the seconds that a pull may take")
             self.timeout = float(self.timeout)
         for name, least, why in (
-            ("retries", 0, "it is how often a failed pull is retried"),
+            ("retries", 0, "it is the number of retries of a failed pull"),
             ("checkpoint_every", 1, "it is pulls between checkpoints"),
             ("max_in_memory", 1, "it is a number of learners in memory"),
         ):

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Selection:
-    """Which learner the policy selected, when, and by what estimate."""
+    """The learner that the policy selected, when, and by which estimate."""
 
     name: str
     estimate: float  # estimate by which it was selected
@@ -52,7 +52,7 @@ class Selection:
 
 @dataclass(frozen=True)
 class Training:
-    """How far the winner is trained, and the score it has now."""
+    """The training of the winner: how far it is trained, and its score now."""
 
     score: float  # last one
     pulls: int
