@@ -47,12 +47,16 @@ class RestedUCB(Policy):
     The paper's text was not available to us, so none of its equations is cited. The stochastic
     bound and the defaults epsilon = 1/4 and alpha = 4 are from the authors' public code
     (repository albertometelli/stochastic-rising-bandits, commit 2b49e82). Two things differ.
-    First, the authors' code updates only the bound of the arm that was pulled and uses log(t - 1);
-    here all bounds are computed for the next pull. Second, in the authors' code an arm with an
-    empty window has the bound 1, and ties are broken at random; here all windows are filled first,
-    and the lowest index wins ties. The deterministic bound is not in the authors' code: it is the
-    stochastic one with h = 1 and sigma = 0. The paper needs no recommendation; the one here, the
-    arm with the largest estimate at the horizon, is ours.
+    First, the authors' code extrapolates only the arm that was pulled, so the estimates of the
+    others stay those of earlier pulls, and uses log(t - 1); here all bounds are computed for the
+    next pull. Second, in the authors' code an arm with an empty window has the bound 1, and ties
+    are broken at random; here all windows are filled first, and the lowest index wins ties. (For
+    IMDB it has epsilon = 1/32 and a bonus of at most 1.) So the stored curves of the authors are
+    not reproduced: in setting A with sigma = .1 and T = 1600, the regret while learning is 385.5
+    +- .2 (400 runs), and 307 +- 28 (40 runs) with the two differences, written anew. The
+    deterministic bound is not in the authors' code: it is the stochastic one with h = 1 and sigma
+    = 0. The paper needs no recommendation; the one here, the arm with the largest estimate at the
+    horizon, is ours.
 
     Parameters
     ----------
