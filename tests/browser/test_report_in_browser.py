@@ -49,7 +49,7 @@ def drawn(count):
         settings = {"rate": 10 ** -(1 + arm % 4), "depth": 2 + arm % 7, "kind": "ab"[arm % 2]}
         learners.append(LearnerView(
             arm, f"learner {arm} rate={settings['rate']}", state, pulls, scores[-1], made,
-            scores[-1] + 0.04, "foresight", left_at=None if arm < 3 else 9 * (200 - arm),
+            scores[-1] + 0.04, "foresight", departed_at=None if arm < 3 else 9 * (200 - arm),
             seconds=0.02 * pulls * (1 + arm % 3), settings=settings,
         ))  # fmt: skip
         curves[arm] = ThinnedCurve(points_for(count), scores)
@@ -79,7 +79,7 @@ def long_named(count):
             one, name=name, decision=made, lower=one.score - 0.02, settings={},
             upper=inf if one.arm % 2 else one.score + 0.2,
             state=one.state if one.leads else states.get(one.arm % 9, one.state),
-            left_why="MemoryError: out of memory on the device" if one.arm % 9 == 2 else "",
+            departed_why="MemoryError: out of memory on the device" if one.arm % 9 == 2 else "",
         ))  # fmt: skip
     best = learners[0].name
     why = f"Selected with estimate 0.9, ahead of {learners[1].name} with 0.8."

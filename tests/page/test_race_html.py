@@ -159,7 +159,7 @@ def plain_page():
     """A race as plain data, with everything that a page can show."""
     made = ForecastView(1.2, 12, 0.5, 0.8, 1, 3)
     ahead = LearnerView(0, "a", "leading", 3, 0.9, made, 1.0, seconds=2.0, steps=7, lower=0.7)
-    behind = LearnerView(1, "b", "failed", 0, np.nan, None, np.nan, left_why="x")
+    behind = LearnerView(1, "b", "failed", 0, np.nan, None, np.nan, departed_why="x")
     return RacePage(
         state="running", best="a", final=False, why="It runs.", learners=[ahead, behind], spent=3,
         curves={0: ThinnedCurve(scores=[0.0, 1.0, 2.0]), 1: ThinnedCurve()}, budget=50, horizon=50,

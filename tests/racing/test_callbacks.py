@@ -140,7 +140,7 @@ def test_a_drop_is_heard_right_after_the_score_that_decided_it(path):
     for event in heard:
         if isinstance(event, Dropped):
             one = verdict[LEARNERS_IN_ORDER[event.arm]]
-            assert (one.left_at, one.estimate) == (event.at, event.estimate)
+            assert (one.departed_at, one.estimate) == (event.at, event.estimate)
             assert one.why == events.text_of(event)
     assert not any(name in {row[0] for row in rows(path, "SELECT kind FROM events")}
                    for name in ("Dropped", "Revived"))  # fmt: skip

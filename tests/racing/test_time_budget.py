@@ -228,7 +228,9 @@ def test_pulls_at_the_same_time_are_planned_and_end_in_time(time, policy, full_s
     verdict = quiet(learners, seconds=400, policy=policy, full_steps=full_steps, runner=runner)
     assert time.now <= 400 + 2 * max(lengths)
     if policy in ("auto", "r-sr") and arms > lanes:  # learners are dropped one by one
-        assert len({learner.left_at for learner in verdict.learners if learner.left_at}) >= 2
+        assert (
+            len({learner.departed_at for learner in verdict.learners if learner.departed_at}) >= 2
+        )
 
 
 # --- races in seconds know prices ---

@@ -128,7 +128,7 @@ def test_pulls_stay_unspent_when_the_last_remaining_arm_leaves(kind):
         dropped = [view for view in session.standings()[1:] if view.state == "dropped"]
         assert session.explain(best).state == "winner" and best != str(last)
         assert "but every arm that remained then failed. Selected" in session.explain(best).why
-        assert all(view.left_at <= 60 for view in dropped) and len(dropped) == ARMS - 2
+        assert all(view.departed_at <= 60 for view in dropped) and len(dropped) == ARMS - 2
     assert session.reason == f"{said}; 50 of 120 pulls are left over"
     assert session.replay(session.history) == session
     session.apply(events.Extended(BUDGET, BUDGET, BUDGET))

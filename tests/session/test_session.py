@@ -496,7 +496,7 @@ def test_drops_are_explained_by_the_numbers_that_decided_them(policy, window, rn
     assert [row.arm for row in session.standings()] == [winner, *(d[0] for d in by_estimate)]
     for arm, mean, pulls, rival, rival_mean in drops:
         why = session.explain(arm)
-        assert (why.state, why.left_at, why.decision.rival) == ("dropped", pulls, str(rival))
+        assert (why.state, why.departed_at, why.decision.rival) == ("dropped", pulls, str(rival))
         assert why.decision[:2] == (pulls, why.pulls) and why.score == session.scores(arm)[-1]
         assert why.estimate == pytest.approx(mean, abs=1e-12)
         assert why.decision.rival_estimate == pytest.approx(rival_mean, abs=1e-12)
@@ -517,7 +517,7 @@ def test_an_arm_dropped_by_rank_is_below_the_lowest_that_was_kept(policy):
         racing = {row.arm for row in session.standings() if row.state != "dropped"}
         for arm in kept - racing:
             why = session.explain(arm)
-            assert why.left_at == session.spent and int(why.decision.rival) in racing
+            assert why.departed_at == session.spent and int(why.decision.rival) in racing
             assert why.estimate <= why.decision.rival_estimate
         kept = racing
     assert len(kept) == 1, "every rule has dropped all arms but one"
@@ -586,7 +586,7 @@ def test_standings_begin_with_the_recommended_arm_and_are_in_the_order_of_estima
         assert sorted(row.arm for row in (best, *others)) == list(range(6))
         tried = [row for row in others if row.pulls]
         assert others == [*tried, *(row for row in others if not row.pulls)]
-        assert tried == sorted(tried, key=lambda row: (-row.estimate, -(row.left_at or inf)))
+        assert tried == sorted(tried, key=lambda row: (-row.estimate, -(row.departed_at or inf)))
 
 
 @pytest.mark.parametrize("maximize", [True, False])
@@ -594,9 +594,9 @@ def test_a_better_learner_stands_before_one_that_finished_and_failed_ones_stand_
     sign = 1 if maximize else -1
     views = [
         LearnerView(0, "weak", "finished", 3, 0.1, None, sign * 0.1),
-        LearnerView(1, "failed", "failed", 3, 0.9, None, sign * 0.9, left_at=8),
-        LearnerView(2, "first out", "dropped", 3, 0.7, None, sign * 0.7, left_at=9),
-        LearnerView(3, "runner-up", "dropped", 9, 0.7, None, sign * 0.7, left_at=20),
+        LearnerView(1, "failed", "failed", 3, 0.9, None, sign * 0.9, departed_at=8),
+        LearnerView(2, "first out", "dropped", 3, 0.7, None, sign * 0.7, departed_at=9),
+        LearnerView(3, "runner-up", "dropped", 9, 0.7, None, sign * 0.7, departed_at=20),
         LearnerView(4, "new", "racing", 0, nan, None, nan),
         LearnerView(5, "winner", "winner", 9, 0.6, None, sign * 0.6),
     ]
@@ -613,7 +613,7 @@ def test_of_equal_arms_the_highest_index_is_dropped_and_the_lowest_recommended(p
         assert [row.arm for row in session.standings()] == [*range(7)]
         dropped = [session.explain(arm) for arm in range(6, 0, -1)]
         assert [why.decision.rival for why in dropped] == list("543210")
-        drops = [why.left_at for why in dropped]
+        drops = [why.departed_at for why in dropped]
         assert drops == sorted(set(drops))
 
 

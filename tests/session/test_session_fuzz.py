@@ -84,7 +84,7 @@ def test_at_every_moment_counts_agree_and_the_best_racing_arm_is_recommended(
         need_counts(session, told)
         need_verdict(session, data.draw(noise_levels))
         session = pickle.loads(pickle.dumps(session))
-    racing = [row for row in session.standings() if row.left_at is None]
+    racing = [row for row in session.standings() if row.departed_at is None]
     ended = "spent" if session.spent == session.budget else "left over"
     assert session.over and ended in session.reason and racing
     assert session.replay(session.history) == session
@@ -107,8 +107,8 @@ def need_counts(session, told):
 def need_verdict(session, noise):
     rows, why, verdict = session.standings(), session.explain(1), session.recommend()
     assert sorted(row.arm for row in rows) == list(range(len(session.names)))
-    assert (why.state in ("dropped", "failed")) == (why.left_at is not None) and why in rows
-    racing = {row.arm for row in rows if row.left_at is None}
+    assert (why.state in ("dropped", "failed")) == (why.departed_at is not None) and why in rows
+    racing = {row.arm for row in rows if row.departed_at is None}
     assert verdict.arm in racing and verdict.pulls[verdict.arm] > 0
     assert isfinite(verdict.estimates[verdict.arm])
     tried = [x for i, x in enumerate(verdict.estimates) if i in racing and x == x]

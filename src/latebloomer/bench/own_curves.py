@@ -130,8 +130,10 @@ def read_journal(path: Path) -> tuple[Floats, str]:
     created = next(event for event in events if isinstance(event, Created))
     sign = 1.0 if created.settings.get("maximize", True) else -1.0
     names = [*created.names, *(event.name for event in events if isinstance(event, Joined))]
-    left = [event for event in events if isinstance(event, LearnerLeft) and event.how == FAILED]
-    failed = sorted({event.arm for event in left})
+    departures = [
+        event for event in events if isinstance(event, LearnerLeft) and event.how == FAILED
+    ]
+    failed = sorted({event.arm for event in departures})
     curves: dict[int, list[float]] = {arm: [] for arm in range(len(names)) if arm not in failed}
     for event in events:
         if isinstance(event, ScoreReported) and event.arm in curves:

@@ -214,12 +214,12 @@ def with_file(budget: Budget, rules: Rules, file: Mapping[str, Any]) -> tuple[Bu
 def filled(asked: Asked, values: Mapping[str, Any]) -> Asked:
     """Return `asked` with `values` in place of its defaults."""
     default = type(asked)()
-    left = [
+    unset = [
         field.name
         for field in fields(asked)
         if getattr(asked, field.name) == getattr(default, field.name)
     ]
-    return replace(asked, **{name: values[name] for name in left if name in values})
+    return replace(asked, **{name: values[name] for name in unset if name in values})
 
 
 @dataclass(frozen=True)

@@ -205,14 +205,14 @@ def draw_crosses(page: RacePage, view: View, looks: Looks) -> str:
         f'<svg class="mark {looks[learner.arm]}" {view.at(page.curves[learner.arm].end)} '
         f'data-arm="{learner.arm}">{cross}'
         for learner in reversed(_shown(page))
-        if learner.left
+        if learner.departed
     )
 
 
 def draw_ends(page: RacePage, view: View, looks: Looks) -> str:
     """Draw the horizon, coming phases, ends of curves, and names of colored learners."""
     shapes, shown = [*_uprights(page, view)], _shown(page)
-    for learner in [still for still in reversed(shown) if not still.left]:
+    for learner in [still for still in reversed(shown) if not still.departed]:
         at = (
             f'{view.at(page.curves[learner.arm].end, "cx", "cy")} data-arm="{learner.arm}" r="3.5"'
         )

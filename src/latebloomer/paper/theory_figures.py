@@ -318,9 +318,9 @@ def lower_bound_figure(pyplot: Any, rows: list[Row], mode: str) -> Shown:
     low = min((row for row in worst if least > row.T), key=lambda row: row.error_high)
     panels = {"": sorted(worst, key=lambda row: row.T)}
     drawn, axes = drawing.budget_panels(pyplot, panels, (7.4, 4.2), change=least)
-    ax, left = axes[0, 0], BUDGETS[0]
-    ax.axvspan(left * 0.9, least, color="0.93", lw=0, zorder=0)
-    budgets = range(left, 2001, 8)  # up to budgets at which the nine algorithms are better
+    ax, first = axes[0, 0], BUDGETS[0]
+    ax.axvspan(first * 0.9, least, color="0.93", lw=0, zorder=0)
+    budgets = range(first, 2001, 8)  # up to budgets at which the nine algorithms are better
     for line, dashes, name, at in (
         ([guess] * len(budgets), ":", f"a guess, $1 - 1/K = {guess:.2f}$", (200, 1.06)),
         ([*map(tester_error, budgets)], "-", "arms tested\nat random", (960, 0.52)),
@@ -335,7 +335,7 @@ def lower_bound_figure(pyplot: Any, rows: list[Row], mode: str) -> Shown:
         ha="right",
         fontsize=9,
     )
-    ax.set(xlim=(left * 0.9, None), ylim=(-0.06, 1.14), ylabel="largest error over instances")
+    ax.set(xlim=(first * 0.9, None), ylim=(-0.06, 1.14), ylabel="largest error over instances")
     drawing.label_ends(ax)
     return drawn, [
         f"{ARMS} arms, beta = {BETA:g}, all gaps {GAP:g} in the limit, sigma = {SIGMA:g}. Shown: "

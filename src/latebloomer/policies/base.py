@@ -330,11 +330,11 @@ def most_pulls(policy: Policy, arms: int, budget: int, horizon: int, min_pulls: 
     plan = policy.plan(arms, budget, horizon, min_pulls)
     if policy.decides_after_sweeps() or ANY in plan.keep:
         return min(budget, horizon)
-    racing, left, level = arms, budget, 0
+    racing, remaining, level = arms, budget, 0
     for k, upto in zip(plan.keep.tolist(), plan.upto.tolist(), strict=True):
         racing = min(racing, k)
-        pulls = min(left, racing * (upto - level))
-        left, level = left - pulls, level - (-pulls // racing)
+        pulls = min(remaining, racing * (upto - level))
+        remaining, level = remaining - pulls, level - (-pulls // racing)
     return int(level)
 
 

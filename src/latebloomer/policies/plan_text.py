@@ -180,15 +180,16 @@ def describe(
     """
     horizon = budget if horizon is None else horizon
     plan = policy.plan(arms, budget, horizon, min_pulls)
-    phases, left, before = [], budget, 0
+    phases, remaining, before = [], budget, 0
     for k, n in zip(plan.keep.tolist(), plan.upto.tolist(), strict=True):
-        pulls = min(left, (arms if k == ANY else k) * (n - before))
+        pulls = min(remaining, (arms if k == ANY else k) * (n - before))
         each, more = divmod(pulls, k)
         phases.append(Phase(None, n, pulls) if k == ANY else Phase(k, before + each, pulls, more))
-        left, before = left - pulls, n
+        remaining, before = remaining - pulls, n
     advised, why = policy.advised_budget(arms)
     return Description(
-        policy, arms, budget, horizon, tuple(p for p in phases if p.pulls), left, advised, why,
+        policy, arms, budget, horizon, tuple(p for p in phases if p.pulls), remaining, advised,
+        why,
         _first_drop(plan, arms, horizon), _advised_min_pulls(policy, arms, budget),
     )  # fmt: skip
 

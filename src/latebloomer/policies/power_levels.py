@@ -59,11 +59,11 @@ def power_levels(arms: int, budget: int, horizon: int, power: float) -> list[int
 
 def raised(upto: list[int], budget: int, horizon: int) -> list[int]:
     """Raise levels by one, the last phase first, while pulls are left over; return the levels."""
-    left = budget - cost(upto)
+    remaining = budget - cost(upto)
     for phase in range(len(upto) - 1, -1, -1):
         price = 2 if phase == len(upto) - 1 else 1
         follows = upto[phase + 1] if phase + 1 < len(upto) else horizon
-        if left >= price and upto[phase] < follows:
+        if remaining >= price and upto[phase] < follows:
             upto[phase] += 1
-            left -= price
+            remaining -= price
     return upto

@@ -152,12 +152,12 @@ class SuccessiveHalving(ByWindow):
         check_window(self.window)
 
     def levels(self, arms: int, budget: int, horizon: int) -> list[tuple[int, int]]:
-        rounds, left, pulls = rounds_of(arms), arms, 0
+        rounds, remaining, pulls = rounds_of(arms), arms, 0
         levels = []
         for _ in range(rounds):
-            pulls += budget // (left * rounds)
-            levels.append((left, pulls))
-            left = -(-left // 2)
+            pulls += budget // (remaining * rounds)
+            levels.append((remaining, pulls))
+            remaining = -(-remaining // 2)
         return [*levels, (1, pulls)]
 
     def rated_share(self) -> float:

@@ -79,10 +79,10 @@ def plan_in_words(
         parts[-1] += ", dropping learners that cannot win after every sweep"
     if aside:
         parts.append(f"the winner for {aside:,} more pull{'s' * (aside != 1)}")
-    left = f"; {plan.unspent:,} pulls are left over" if plan.unspent else ""
+    unspent = f"; {plan.unspent:,} pulls are left over" if plan.unspent else ""
     lines = [
         f"Racing {plan.arms} learners with policy {rule}. Budget: {budget}",
-        f"Plan: {', '.join(parts)}{left}.",
+        f"Plan: {', '.join(parts)}{unspent}.",
     ]
     if plan.first_drop is not None:
         n, dropped, arms = plan.first_drop

@@ -354,8 +354,8 @@ class Driver:
                 self.take(report)
 
     def _has_failed(self, arm: int) -> bool:
-        left = self.race.departures.get(arm)
-        return left is not None and left.how == events.FAILED
+        departure = self.race.departures.get(arm)
+        return departure is not None and departure.how == events.FAILED
 
     def _save_for_later(self, arms: Sequence[int]) -> None:
         """Save learners that are not needed now, if this is cheap compared with their training."""

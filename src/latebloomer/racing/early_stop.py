@@ -101,8 +101,8 @@ class EarlyStop:
         if any(finding.contradicts for finding in findings):
             return None
         kept = set_aside(session.budget, settings.winner_share)
-        left = f"{session.budget - session.spent - kept:,} of {session.budget:,} pulls"
+        unneeded = f"{session.budget - session.spent - kept:,} of {session.budget:,} pulls"
         if settings.seconds is not None:
-            left = f"{max(0.0, settings.seconds - elapsed):.3g} s of {settings.seconds:g}"
+            unneeded = f"{max(0.0, settings.seconds - elapsed):.3g} s of {settings.seconds:g}"
         name = session.names[session.best_arm]
-        return f"{quoted(name)} is certified the best, {left} were not needed"
+        return f"{quoted(name)} is certified the best, {unneeded} were not needed"

@@ -147,8 +147,8 @@ def _in_pulls(amounts: Mapping[str, Any], race: RaceState) -> int | None:
         return int(total)
     if total == had:
         return session.budget
-    left = max(0.0, total - race.elapsed)  # estimate how many pulls fit by the pace so far
-    fit = round(left * session.spent / race.elapsed) if race.elapsed else 0
+    remaining = max(0.0, total - race.elapsed)  # estimate how many pulls fit by the pace so far
+    fit = round(remaining * session.spent / race.elapsed) if race.elapsed else 0
     return max(session.budget, session.spent + fit, session.spent + 1)
 
 

@@ -132,8 +132,8 @@ class RaceClock:
 
     def _pulls_until(self, end: float, arms: Sequence[int]) -> int:
         """Return the total pulls if these arms are pulled until second `end` of the race."""
-        left = end - self.reserved - self.elapsed
-        return self._state.session.spent + max(0, round(left / self._pull_length(arms)))
+        remaining = end - self.reserved - self.elapsed
+        return self._state.session.spent + max(0, round(remaining / self._pull_length(arms)))
 
     def _pull_length(self, arms: Sequence[int]) -> float:
         """Return the mean seconds per pull of these arms, including the time between pulls."""
@@ -158,8 +158,8 @@ class RaceClock:
         """
         session = self._state.session
         due = session.ask()
-        left = self._end - self.reserved - self.elapsed
-        return session.pulls_of(due) > 0 and left < self._pull_length([due]) / 2
+        remaining = self._end - self.reserved - self.elapsed
+        return session.pulls_of(due) > 0 and remaining < self._pull_length([due]) / 2
 
     def _new_budget(self) -> int | None:
         """Return the total number of pulls that fit, if the plan must be changed; else None."""
@@ -188,12 +188,12 @@ class RaceClock:
         in_force = session.levels_to_come[0][1] if session.levels_given else 0
         if in_force and not (self._is_new_phase() or self._has_waited()):
             return None
-        left = self._end - self.reserved - self.elapsed
-        plan = priced_plan(state, arms, left, self._between(), self._parallel_pulls)
+        remaining = self._end - self.reserved - self.elapsed
+        plan = priced_plan(state, arms, remaining, self._between(), self._parallel_pulls)
         if abs(plan.levels[0] - in_force) <= SLACK * in_force:
             return None
         whole = whole_budget(plan.pulls, state.settings.winner_share)
-        why = f"{left:.3g} s left of {self._end:g}"
+        why = f"{remaining:.3g} s left of {self._end:g}"
         return BudgetReplanned(max(whole, plan.pulls), plan.pulls, why, plan.levels, plan.prices)
 
     def _every_arm_was_tried(self) -> bool:

@@ -329,10 +329,12 @@ class RaceState:
         """Raise `AllFailed`, with every reason, if no learner with a score remains."""
         if not self.every_learner_failed:
             return
-        failed = [left for left in self.departures.values() if left.how == events.FAILED]
+        failed = [
+            departure for departure in self.departures.values() if departure.how == events.FAILED
+        ]
         reasons: dict[str, list[int]] = {}
-        for left in failed:
-            reasons.setdefault(left.why, []).append(left.arm)
+        for departure in failed:
+            reasons.setdefault(departure.why, []).append(departure.arm)
         each = "\n".join(f"  {self._named(arms)}: {why}" for why, arms in reasons.items())
         error = errors.AllFailed(f"Every learner has failed:\n{each}").quoting(each)
         details = {f.arm: f.details for f in self.failures if f.details}

@@ -42,10 +42,10 @@ class LearnerView:
     decision : Decision | None
         When the arm was dropped or last compared with the leader, and the numbers; None if it has
         no score.
-    left_at : int | None
+    departed_at : int | None
         Number of pulls of all arms when the arm was dropped or failed; None otherwise, and for the
         winner.
-    left_why : str
+    departed_why : str
         Why it failed or finished; empty otherwise.
     seconds : float
         Training time of its counted pulls, in seconds.
@@ -82,8 +82,8 @@ class LearnerView:
     estimate: float
     rule: str = ""
     decision: Decision | None = None
-    left_at: int | None = None
-    left_why: str = ""
+    departed_at: int | None = None
+    departed_why: str = ""
     seconds: float = 0.0
     steps: int | None = None
     full_pulls: int | None = None
@@ -122,7 +122,7 @@ class LearnerView:
         return self.state in (WINNER, LEADING)
 
     @property
-    def left(self) -> bool:
+    def departed(self) -> bool:
         """True if the arm was dropped or has failed."""
         return self.state in (DROPPED, FAILED)
 
@@ -137,15 +137,19 @@ class LearnerView:
     @property
     def outcome(self) -> str:
         """The state as text, with the race pull at which the arm was dropped or failed."""
-        return f"{self.state} at pull {self.left_at:,}" if self.left_at else self.state
+        return f"{self.state} at pull {self.departed_at:,}" if self.departed_at else self.state
 
     @property
     def why(self) -> str:
         """When and why the arm was dropped, selected or not selected, with the numbers."""
         if self.state == FAILED:
-            return self.left_why or FAILED
+            return self.departed_why or FAILED
         judged = self._judged()
-        return f"{self.left_why}. {judged[0].upper()}{judged[1:]}" if self.left_why else judged
+        return (
+            f"{self.departed_why}. {judged[0].upper()}{judged[1:]}"
+            if self.departed_why
+            else judged
+        )
 
     def _judged(self) -> str:
         decision = self.decision
@@ -156,7 +160,7 @@ class LearnerView:
             more = self.pulls - decision.pulls
             after = f", then trained for {more:,} more pull{'s' * (more != 1)}" if more else ""
             return f"{word} with estimate {score_text(self.estimate)}{after}"
-        word = f"dropped at race pull {decision.at:,}" if self.left_at else "not selected"
+        word = f"dropped at race pull {decision.at:,}" if self.departed_at else "not selected"
         if self.state == RACING:
             word = "racing"
         if decision.rival is None or decision.rival_estimate is None:
@@ -208,7 +212,7 @@ class LearnerView:
                 "rule": self.rule,
                 "at_horizon_low": self.lower,
                 "at_horizon_high": self.upper,
-                "left_at": self.left_at,
+                "departed_at": self.departed_at,
                 "why": self.why,
                 "seconds": self.seconds,
                 "steps": self.steps,
@@ -256,7 +260,7 @@ def ranked(views: Iterable[LearnerView], maximize: bool) -> list[LearnerView]:
     def place(view: LearnerView) -> tuple[float, ...]:
         value = -view.estimate if maximize else view.estimate
         group = 0 if view.leads else 2 if view.state == FAILED else 1
-        return group, inf if isnan(value) else value, -(view.left_at or inf)
+        return group, inf if isnan(value) else value, -(view.departed_at or inf)
 
     return sorted(views, key=place)
 

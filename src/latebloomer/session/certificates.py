@@ -53,8 +53,8 @@ def certificate(
         score_range=score_range,
         looks=looks,
     )
-    for i, left in state.exits.items():
-        if left.how == FINISHED and state.pulls[i]:
+    for i, departure in state.exits.items():
+        if departure.how == FINISHED and state.pulls[i]:
             proof.lower[i] = proof.upper[i] = state.sign * state.scores_of(i)[-1]
-    lost = frozenset(i for i, left in state.exits.items() if left.how == FAILED)
+    lost = frozenset(i for i, departure in state.exits.items() if departure.how == FAILED)
     return replace(proof, maximize=state.maximize, lost=lost)

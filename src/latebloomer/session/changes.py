@@ -143,8 +143,8 @@ def _extend(state: SessionState, event: Extended) -> None:
     state.arm_of = {name: i for i, name in enumerate(state.names)}
     state.selection = state.stopped = None
     state.levels, state.prices, state.play.batch = (), (), []
-    back = [i for i, left in state.exits.items() if left.how == DROPPED and event.revive]
-    state.exits = {i: left for i, left in state.exits.items() if i not in back}
+    back = [i for i, departure in state.exits.items() if departure.how == DROPPED and event.revive]
+    state.exits = {i: departure for i, departure in state.exits.items() if i not in back}
     known = len(state.drops)
     _play_again(state, from_start=event.revive)
     # An arm that the new plan drops again at once, without a new pull, was never revived.

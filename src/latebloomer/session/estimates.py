@@ -62,7 +62,7 @@ def best_or_none(state: SessionState) -> int:
         return state.selection.arm
     at = {i: 0 for i in (*state.finished, state.play.best()) if i != OVER}
     if not at:  # every remaining arm failed: choose among the arms that were dropped last
-        at = {i: left.at for i, left in state.exits.items() if was_dropped(state, i)}
+        at = {i: departure.at for i, departure in state.exits.items() if was_dropped(state, i)}
     return max(at, key=lambda i: (at[i], state.sign * estimate(state, i), -i), default=OVER)
 
 
@@ -81,8 +81,8 @@ def best_arm(state: SessionState) -> int:
 
 def was_dropped(state: SessionState, i: int) -> bool:
     """Return whether an arm was dropped and has not failed afterwards."""
-    left = state.exits.get(i)
-    return left is not None and left.decision is not None and left.how != FAILED
+    departure = state.exits.get(i)
+    return departure is not None and departure.decision is not None and departure.how != FAILED
 
 
 def selection(state: SessionState) -> WinnerSelection:
@@ -92,7 +92,9 @@ def selection(state: SessionState) -> WinnerSelection:
     arm, n = best_arm(state), tuple(state.pulls)
     estimates = {i: estimate(state, i) for i in range(len(n)) if n[i]}
     forecasts = {i: forecast(state, i, value) for i, value in estimates.items()}
-    departed = {i: left.how for i, left in state.exits.items() if left.how != DROPPED}
+    departed = {
+        i: departure.how for i, departure in state.exits.items() if departure.how != DROPPED
+    }
     return WinnerSelection(
         arm, state.spent, n[arm], state.deciding_budget, estimates, forecasts, departed
     )

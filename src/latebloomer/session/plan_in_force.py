@@ -17,8 +17,8 @@ class Terms(NamedTuple):
     session_arms: int  # number of arms of the session
     arms: tuple[int, ...]  # numbers, in the session, of the arms in play
     budget: int  # deciding pulls of all arms of the session
-    left: int  # number of pulls that may still be made
-    own_pulls: int  # pulls that the arms in play have had, plus `left`
+    remaining: int  # number of pulls that may still be made
+    own_pulls: int  # pulls that the arms in play have had, plus `remaining`
     horizon: int
     seed: int
     min_pulls: int = 1  # no arm is dropped before it has had this many pulls
@@ -100,25 +100,26 @@ def _lists(plan: Plan) -> Plan:
     return Plan(*(column.tolist() for column in plan))
 
 
-def share_out(pulls: list[int], upto: int, left: int) -> list[int]:
-    """Return the pulls to train each arm to: at most `upto`, with `left` new pulls in total.
+def share_out(pulls: list[int], upto: int, remaining: int) -> list[int]:
+    """Return the pulls to train each arm to: at most `upto`, with `remaining` new pulls in total.
 
     Arms with the fewest pulls come first. If fewer pulls remain than arms are behind, the first of
     these arms get them.
 
-    >>> share_out([5, 15, 20], upto=20, left=99), share_out([5, 15, 20], upto=20, left=12)
+    >>> pulls = [5, 15, 20]
+    >>> share_out(pulls, upto=20, remaining=99), share_out(pulls, upto=20, remaining=12)
     ([20, 20, 20], [16, 16, 20])
-    >>> share_out([3, 3, 9], upto=9, left=5)
+    >>> share_out([3, 3, 9], upto=9, remaining=5)
     [6, 5, 9]
     """
-    if sum(upto - n for n in pulls) <= left:
+    if sum(upto - n for n in pulls) <= remaining:
         return [upto] * len(pulls)
     low, high = min(pulls), upto
     while high - low > 1:
         middle = (low + high) // 2
-        fits = sum(max(0, middle - n) for n in pulls) <= left
+        fits = sum(max(0, middle - n) for n in pulls) <= remaining
         low, high = (middle, high) if fits else (low, middle)
-    more = left - sum(max(0, low - n) for n in pulls)
+    more = remaining - sum(max(0, low - n) for n in pulls)
     targets = []
     for n in pulls:
         extra = n <= low and more > 0

@@ -74,7 +74,7 @@ class Play:
             same = not self._rows or terms.horizon == before.terms.horizon
             self._enter_all(reported, before, self._copy_rows(rows, before) if same else None)
             return
-        even = terms.own_pulls - terms.left == terms.level * len(rows)
+        even = terms.own_pulls - terms.remaining == terms.level * len(rows)
         if even and all(row is not None and before.ledger.n[row] == terms.level for row in rows):
             self._copy_rows(rows, before)
         else:
@@ -105,7 +105,7 @@ class Play:
         ledger, old = self.ledger, before.ledger
         sources = [before.row(arm) for arm in self.arms]
         skip = [0] * len(self.arms) if copied is None else copied
-        had = self.terms.own_pulls - self.terms.left
+        had = self.terms.own_pulls - self.terms.remaining
         for arm, reward in reported if sum(skip) < had else ():
             entered = self._row[arm]
             if entered != OUTSIDE and skip[entered]:
@@ -116,9 +116,9 @@ class Play:
             if source is not None:
                 for cell in self.terms.policy.memory.kept_places():
                     ledger.arm[row][cell] = old.arm[source][cell]
-        ledger.cursor[PULLS], ledger.cursor[STALE] = self.terms.budget - self.terms.left, 1
+        ledger.cursor[PULLS], ledger.cursor[STALE] = self.terms.budget - self.terms.remaining, 1
         batch = [arm for arm in before.batch if self._row[arm] != OUTSIDE]
-        self.batch = batch[: self.terms.left]
+        self.batch = batch[: self.terms.remaining]
 
     def _enter_evenly(self, reported: Rewards) -> None:
         """Enter as many rewards of each arm as every arm has; the others wait for the plan."""
@@ -145,7 +145,7 @@ class Play:
             self._find_due(ANY)
         if not any(self.waiting):
             self.waiting = None
-        elif not entered and self.left <= 0:
+        elif not entered and self.remaining_pulls <= 0:
             self.due = OVER
         return entered
 
@@ -248,7 +248,7 @@ class Play:
         return self.arms[row], ratings[row]
 
     @property
-    def left(self) -> int:
+    def remaining_pulls(self) -> int:
         """Number of pulls that may still be made."""
         waiting = 0 if self.waiting is None else sum(map(len, self.waiting))
         return int(self._game.budget - self.ledger.cursor[PULLS] - waiting)
@@ -303,7 +303,7 @@ class Play:
         if self._targets is None or self._targets[0] != moment:
             upto = cursor[SWEEPS] + 1 if sweeps else plan.upto[cursor[PHASE]]
             had = [min(upto, self._reported(row)) for row in self._racing_rows()]
-            self._targets = moment, share_out(had, upto, self.left)
+            self._targets = moment, share_out(had, upto, self.remaining_pulls)
         return self._targets[1]
 
     def _reported(self, row: int) -> int:

@@ -124,15 +124,17 @@ class SessionState:
 
     def departure(self, i: int) -> str | None:
         """Return FAILED or FINISHED; None for an arm that did neither, such as a dropped one."""
-        left = self.exits.get(i)
-        return None if left is None or left.how == DROPPED else left.how
+        departure = self.exits.get(i)
+        return None if departure is None or departure.how == DROPPED else departure.how
 
     @property
     def finished(self) -> list[int]:
         """The arms that finished and may still be recommended."""
-        left = self.exits.items()
+        departures = self.exits.items()
         return [
-            i for i, departure in left if departure.how == FINISHED and departure.decision is None
+            i
+            for i, departure in departures
+            if departure.how == FINISHED and departure.decision is None
         ]
 
     @property
@@ -152,8 +154,8 @@ class SessionState:
 
     def terms(self, arms: Iterable[int], level: int = 0) -> Terms:
         """Return the terms of a play for some of the arms, which all have `level` pulls."""
-        arms, left = tuple(arms), self.deciding_budget - self.spent
-        own_pulls = left + sum(self.pulls[i] for i in arms)
+        arms, remaining = tuple(arms), self.deciding_budget - self.spent
+        own_pulls = remaining + sum(self.pulls[i] for i in arms)
         drops = len(arms) - 1
         levels = self.levels[-drops:] if 0 < drops <= len(self.levels) else ()
         prices = tuple(self.prices[i] for i in arms) if levels and self.prices else ()
@@ -162,7 +164,7 @@ class SessionState:
             len(self.names),
             arms,
             self.deciding_budget,
-            left,
+            remaining,
             own_pulls,
             self.horizon,
             self.seed,

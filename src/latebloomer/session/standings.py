@@ -35,23 +35,25 @@ def recommendation(state: SessionState) -> Recommendation:
 
 
 def _view(state: SessionState, i: int, best: int) -> LearnerView:
-    left, value, last = state.exits.get(i), estimate(state, i), state.last_scores[i]
-    decided = left is not None and left.decision is not None
-    why = left.why if left else ""
-    if left and i == best and was_dropped(state, i):
-        why = f"Dropped at race pull {left.at:,}, but every arm that remained then failed"
+    departure, value, last = state.exits.get(i), estimate(state, i), state.last_scores[i]
+    decided = departure is not None and departure.decision is not None
+    why = departure.why if departure else ""
+    if departure and i == best and was_dropped(state, i):
+        why = f"Dropped at race pull {departure.at:,}, but every arm that remained then failed"
     return LearnerView(
         arm=i,
         name=state.names[i],
         state=_word(state, i, best),
         pulls=state.pulls[i],
         score=nan if last is None else last,
-        forecast=left.forecast if left and decided else forecast(state, i, value),
+        forecast=departure.forecast if departure and decided else forecast(state, i, value),
         estimate=value,
         rule=state.policy.name,
-        decision=left.decision if left and decided else _comparison(state, i, best),
-        left_at=left.at if left and i != best and (decided or left.how == FAILED) else None,
-        left_why=why,
+        decision=departure.decision if departure and decided else _comparison(state, i, best),
+        departed_at=departure.at
+        if departure and i != best and (decided or departure.how == FAILED)
+        else None,
+        departed_why=why,
     )
 
 
@@ -78,8 +80,8 @@ def _comparison(state: SessionState, i: int, best: int) -> Decision | None:
 
 def reason(state: SessionState) -> str:
     """Return why the session is over, or how much of the budget is left."""
-    left = state.budget - state.spent
-    of = f"{left:,} of {state.budget:,} pulls"
+    remaining = state.budget - state.spent
+    of = f"{remaining:,} of {state.budget:,} pulls"
     match state.stage:
         case Stage.SELECTING:
             return f"the policy has decided; {of} are left to train the winner"
@@ -89,7 +91,7 @@ def reason(state: SessionState) -> str:
             return f"{of} left"
     if state.stopped is not None:
         return f"stopped {state.stopped}"
-    if left == 0:
+    if remaining == 0:
         only = "the only pull of the budget is spent"
         many = f"all {state.budget:,} pulls of the budget are spent"
         return only if state.budget == 1 else many

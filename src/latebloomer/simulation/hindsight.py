@@ -54,15 +54,15 @@ def best_totals(rows: Rows, budget: int) -> Floats | None:
 
 def _of_any(rows: Rows, first: int, longest: int, pulls: int) -> Floats | None:
     """Return the best totals for any means, from arm `first` on; None after too many steps."""
-    best, left = np.full(pulls + 1, -np.inf), MOST_STEPS
+    best, steps_left = np.full(pulls + 1, -np.inf), MOST_STEPS
     best[: longest + 1] = totals(next(islice(rows(), first, None)))[: longest + 1]
     for arm, row in enumerate(rows()):
         earned, longer = totals(row)[: longest + 1], best.copy()
-        left -= SORTING * len(best)
+        steps_left -= SORTING * len(best)
         for n in _worth_trying(best, earned) if arm != first else ():
             np.maximum(longer[n:], best[:-n] + earned[n], out=longer[n:])
-            left -= len(best) - n
-            if left < 0:
+            steps_left -= len(best) - n
+            if steps_left < 0:
                 return None
         best = longer
     return best

@@ -112,10 +112,10 @@ def threads_that_fit(experiment: Experiment, threads: int = 1) -> int:
     what = f"a run over {experiment.arms} arms, each of which may be pulled {longest} times,"
     advice = "set a smaller budget or horizon, or give fewer arms or fewer policies at a time"
     need_memory(shared + each + of_run, what, advice, free)
-    left = free.size - shared - each
-    advice = f"give a smaller chunk, for example chunk={max(1, left // of_run // 8)}"
+    remaining = free.size - shared - each
+    advice = f"give a smaller chunk, for example chunk={max(1, remaining // of_run // 8)}"
     need_memory(shared + each + chunk * of_run, f"a chunk of {chunk} runs", advice, free)
-    return max(1, min(threads, (left + each - chunk * of_run) // each))
+    return max(1, min(threads, (remaining + each - chunk * of_run) // each))
 
 
 def bytes_of(experiment: Experiment) -> tuple[int, int, int]:

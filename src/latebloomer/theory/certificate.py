@@ -244,12 +244,12 @@ def certificate(
     level = pooled_noise(arrays) if noise is None else noise
     cx.need(noise=level)
     most = _most_pulls(arrays, horizon, budget)
-    surely, left = (level, delta) if noise is not None else _covering(arrays, level, delta, looks)
+    surely, rest = (level, delta) if noise is not None else _covering(arrays, level, delta, looks)
     if method == LINES:
-        ends = _by_lines(arrays, most, horizon, surely, left)
+        ends = _by_lines(arrays, most, horizon, surely, rest)
     else:
         counts = _usable_counts(most, window)
-        deviations = math.sqrt(2 * math.log(2 * len(arrays) * max(counts, 1) / left))
+        deviations = math.sqrt(2 * math.log(2 * len(arrays) * max(counts, 1) / rest))
         ends = [_interval(x[:most], horizon, window, surely * deviations) for x in arrays]
     lower, upper = (np.array(side, dtype=np.float64) for side in zip(*ends, strict=True))
     if score_range is not None:

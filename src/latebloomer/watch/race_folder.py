@@ -109,14 +109,14 @@ def _line(race: races_folder.ListedRace, page: RacePage | None) -> str:
     budget = race.budget if page is None else page.budget
     share = f" ({100 * race.pulls / budget:.0f} %)" if budget else ""
     started = None if page is None else page.started
-    left = page.time_left.removesuffix(" left") if page and race.state == RUNNING else ""
+    remaining = page.time_left.removesuffix(" left") if page and race.state == RUNNING else ""
     cells = (
         (race.state, race.state, COLORS.get(race.state, "bad")),
         (f"{len(race.learners):,}", len(race.learners), "num"),
         (best.name if best else race.wrong or "–", "", ""),
         (score_text(best.score) if best else "–", best.score if best else "", "num"),
         (f"{race.pulls:,} pull{'s' * (race.pulls != 1)}{share}", race.pulls, "num"),
-        (left or "–", "", ""),
+        (remaining or "–", "", ""),
         (strftime("%Y-%m-%d %H:%M", localtime(started)) if started else "–", started or 0, ""),
     )
     box = f'<input type="checkbox" name="race" value="{escape(name)}" aria-label="compare">'

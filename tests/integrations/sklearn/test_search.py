@@ -329,7 +329,7 @@ def test_the_dearer_of_the_last_two_is_what_time_is_kept_for():
     def kept(*paces):
         """Return the seconds kept of 100, for learners whose full trainings are 10 pulls."""
         learners = [
-            SimpleNamespace(name=str(arm), arm=arm, full_pulls=10, left=False)
+            SimpleNamespace(name=str(arm), arm=arm, full_pulls=10, departed=False)
             for arm in range(len(paces))
         ]
         pulls = [ScoreReported(arm, 0.5, pace) for arm, pace in enumerate(paces)]

@@ -132,7 +132,10 @@ def test_details_of_a_score_are_those_of_its_pull_as_the_journal_has_them(path):
 def test_details_that_no_journal_takes_fail_the_pull_and_not_the_race(path):
     learners = {"classes": lambda: Detailed({0: 0.5, 1: 0.7}), "other": lambda: Detailed({})}
     verdict = race(learners, 20, journal=path, progress=False)
-    assert "score_details has the key 0, but its keys must be text" in verdict.learners[0].left_why
+    assert (
+        "score_details has the key 0, but its keys must be text"
+        in verdict.learners[0].departed_why
+    )
     assert verdict.name == "other" and read_verdict(path).pulls["other"] == 20
 
 
@@ -159,7 +162,7 @@ def test_functions_that_return_one_object_for_two_names_are_found_out(build):
     verdict = race(learners, 30, journal=None, progress=False)
     assert verdict.pulls["two"] == 0 and verdict.curve("one")[1] == pytest.approx(2 / 7)
     said = "its function returned the object that another learner of this race is"
-    assert said in verdict.learners[1].left_why
+    assert said in verdict.learners[1].departed_why
 
 
 def test_a_function_may_return_the_same_object_again_and_in_a_later_race():

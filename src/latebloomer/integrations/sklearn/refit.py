@@ -31,9 +31,9 @@ def refit(race: SearchRace, name: str, verdict: Verdict) -> SklearnLearner | Non
         steps = raced_steps = _best_steps(race, name, verdict, pace)
     else:
         steps = _refit_steps(race, learner, candidate.pulls, verdict.horizon)
-    left = inf if reserve is None else max(0.0, reserve.seconds_left())
+    seconds_left = inf if reserve is None else max(0.0, reserve.seconds_left())
     if search.verbose:
-        about = span_of_time(min(left, steps * pace))
+        about = span_of_time(min(seconds_left, steps * pace))
         print_aside(f"refitting {name} on all {race.rows:,} rows, about {about}")
     if reserve is None:
         if steps == learner.full_steps and not learner.keeps_best:
@@ -42,7 +42,7 @@ def refit(race: SearchRace, name: str, verdict: Verdict) -> SklearnLearner | Non
             learner.train(steps)
         return learner
     least = min(steps, max(1, raced_steps))
-    _train_in_time(learner, steps, least, left, OVERTIME * reserve.seconds, pace)
+    _train_in_time(learner, steps, least, seconds_left, OVERTIME * reserve.seconds, pace)
     if learner.finished or learner.steps >= least:
         return learner
     warnings.warn(

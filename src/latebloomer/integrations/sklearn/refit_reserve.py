@@ -59,7 +59,7 @@ class RefitReserve:
 
     def _needed(self, view: RaceView) -> float:
         leader, *others = view.standings()
-        racing = [row for row in others if not row.left]
+        racing = [row for row in others if not row.departed]
         last = [leader, *racing] if len(racing) < LAST else [leader]
         return max(self._full_training(row) for row in last)
 

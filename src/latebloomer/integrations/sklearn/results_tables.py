@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 Table: TypeAlias = dict[str, Any]
 COLUMNS = (
-    "pulls", "score", "best_score", "best_at", "estimate", "lower", "upper", "state", "left_at",
-    "why", "seconds",
+    "pulls", "score", "best_score", "best_at", "estimate", "lower", "upper", "state",
+    "departed_at", "why", "seconds",
 )  # fmt: skip
 
 
@@ -37,7 +37,7 @@ def cv_results_table(verdict: Verdict, raced: "SearchRace", params: list[dict[st
     """
     names, arms = list(raced.estimators), [verdict[name] for name in raced.estimators]
     steps = [arm.pulls if arm.steps is None else arm.steps for arm in arms]
-    out = [np.nan if arm.left_at is None else float(arm.pulls) for arm in arms]
+    out = [np.nan if arm.departed_at is None else float(arm.pulls) for arm in arms]
     table: Table = {"mean_fit_time": np.array([arm.seconds for arm in arms]) / raced.n_splits}
     table |= _param_columns(params) | {"params": params} | _score_columns(verdict, raced)
     table[f"rank_test_{raced.metrics.leading}"] = _ranks(verdict, names)
@@ -88,7 +88,7 @@ def _ranks(verdict: Verdict, names: list[str]) -> np.ndarray[Any, Any]:
 
     def merit(name: str) -> tuple[bool, bool, float, float]:
         arm = verdict[name]
-        stayed = np.inf if arm.left_at is None else float(arm.left_at)
+        stayed = np.inf if arm.departed_at is None else float(arm.departed_at)
         estimate = np.nan_to_num(arm.estimate, nan=-np.inf)
         return (name == verdict.name, arm.state != FAILED, stayed, estimate)
 

@@ -142,8 +142,8 @@ class Display(ABC):
         The learners that an extension revives are listed in one line before the race.
         """
         session, now = self.race.session, self.now()
-        left = session.budget - session.spent
-        pulls = f"{left:,} pull{'s' * (left != 1)}"
+        remaining = session.budget - session.spent
+        pulls = f"{remaining:,} pull{'s' * (remaining != 1)}"
         text = events.in_words(event, lambda arm: quoted(short_name(session.names[arm])))
         match event:
             case events.BudgetReplanned():  # a time-based race replans many times per second

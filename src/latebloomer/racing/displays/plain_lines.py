@@ -43,8 +43,8 @@ class PlainLines(Display):
         score = f"score {score_text(best.score)}"
         if best.forecast_score == best.forecast_score:
             score += f", forecast {score_text(best.forecast_score)}"
-        left = self.race.time_left(self.clock.elapsed)
-        return f"{at}: {quoted(short_name(best.name))} {verb} with {score}; {left}"
+        time_left = self.race.time_left(self.clock.elapsed)
+        return f"{at}: {quoted(short_name(best.name))} {verb} with {score}; {time_left}"
 
     def _is_worth_saying(self, pull: PullStarted, now: float) -> bool:
         """Return whether a pull is longer than the learner's others and no line is recent.

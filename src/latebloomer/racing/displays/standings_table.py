@@ -57,7 +57,7 @@ class StandingsTable:
         what = f"phase {phase} of {phases}"
         if session.winner is not None:
             what = f"training {quoted(short_name(session.names[session.winner]))} further"
-        trusts = [row.forecast.trust for row in self.rows if row.forecast and not row.left]
+        trusts = [row.forecast.trust for row in self.rows if row.forecast and not row.departed]
         parts = [
             self._race.progress(elapsed),
             "" if session.over else what,

@@ -192,8 +192,8 @@ def _glance(log: SqliteLog) -> Glance:
     _, began = _latest(log, events.ProcessStarted) or (0, None)
     scores = "SELECT count(*) FROM events WHERE kind = ? AND id > ?"
     (since,), (pulls,) = (log.query(scores, schema.SCORE, first) for first in (number, 0))
-    left = _events_of(log, events.LearnerLeft)
-    failed = {event.arm for event in left if event.how == events.FAILED}
+    departures = _events_of(log, events.LearnerLeft)
+    failed = {event.arm for event in departures if event.how == events.FAILED}
     (durability,) = log.query("SELECT durability FROM tail")
     verdict = decided.summary if decided is not None and not since else None
     process = "" if began is None else began.process

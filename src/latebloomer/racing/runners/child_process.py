@@ -65,12 +65,12 @@ class ChildProcess(LimitedHost):
         """Do nothing: the child process trains a copy of the object."""
 
     def _answer(self, limit: float | None, call: Call, *args: Any) -> Any:
-        left = max(self._race.seconds_left(), self._race.grace)
-        may_take = min(left, inf if limit is None else limit)
+        remaining = max(self._race.seconds_left(), self._race.grace)
+        may_take = min(remaining, inf if limit is None else limit)
         try:
             self._line.send((call, args))
             if may_take < inf and not self._line.poll(min(may_take, 1e9)):
-                if left == may_take:
+                if remaining == may_take:
                     raise NoAnswer(events.INTERRUPTED, OUT_OF_TIME)
                 raise NoAnswer(*took_longer(call, self._timeout))
             return self._line.recv()

@@ -358,14 +358,14 @@ class RayRunner(Runner):
 
     def learner(self, arm: int, pulls: int) -> HandedOver:
         """Return the trained learner, restored if it is not live."""
-        for left in reversed(range(TRIES)):
+        for tries_left in reversed(range(TRIES)):
             with explained(RESUME):
                 try:
                     return self._fetched(arm, pulls)
                 except self._ray.exceptions.RayError as error:
                     self.discard(arm)
                     self._slots.look()
-                    if not left:
+                    if not tries_left:
                         raise LearnerError(reason_of(error)) from error
         raise AssertionError
 

@@ -165,8 +165,8 @@ def _reason(race: RaceState) -> str:
         unused = f"{budget - session.budget:,} of {budget:,} were not needed to be certain"
         return f"{session.reason}; {unused}"
     state, shares = session.state, settings.pulls_per_training
-    left = session.over and session.spent < session.budget and state.stopped is None
-    if left and state.extended and not shares and standings.all_at_horizon(state):
+    unspent = session.over and session.spent < session.budget and state.stopped is None
+    if unspent and state.extended and not shares and standings.all_at_horizon(state):
         still = f"because the horizon is still {session.horizon:,}"
         return f"{session.reason}, {still}: pass horizon={session.budget}"
     return session.reason

@@ -49,28 +49,28 @@ class Curve:
     """The recorded rewards of one arm, and how it left."""
 
     rewards: Floats
-    left: str | None
+    departure: str | None
 
     def at(self, n: int) -> float:
         """Return the reward of pull n; after its end, the last one, or -inf if the arm failed."""
         if n <= len(self.rewards):
             return float(self.rewards[n - 1])
-        if self.left == FINISHED:
+        if self.departure == FINISHED:
             return float(self.rewards[-1])
-        if self.left == FAILED:
+        if self.departure == FAILED:
             return -inf
         raise Unknown
 
     def cost(self, n: int) -> int:
         """Return the number of pulls needed to train the arm to n pulls."""
-        return min(n, len(self.rewards)) if self.left else n
+        return min(n, len(self.rewards)) if self.departure else n
 
 
 def hindsight(
-    names: Sequence[str], rewards: Sequence[Floats], budget: int, left: Sequence[str | None]
+    names: Sequence[str], rewards: Sequence[Floats], budget: int, departures: Sequence[str | None]
 ) -> tuple[Hindsight, ...]:
     """Replay both methods on `rewards`, of which higher ones are better."""
-    known = list(map(Curve, rewards, left))
+    known = list(map(Curve, rewards, departures))
     return halving(names, known, budget), asha(names, known, budget)
 
 

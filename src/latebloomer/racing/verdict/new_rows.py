@@ -123,7 +123,7 @@ def _sentence(verdict: Verdict, lead: NewRowsLead) -> str:
     best, rival = verdict[verdict.name], verdict[lead.rival]
     digits = decimals(lead.margin)
     numbers = f"{lead.lead:.{digits}f} ± {lead.margin:.{digits}f}"
-    partly = rival.left and not rival.pulls >= (rival.full_pulls or inf)
+    partly = rival.departed and not rival.pulls >= (rival.full_pulls or inf)
     when = f", as it was when dropped ({rival.trained})," if partly else ""
     text = f"the lead over {quoted(short_name(lead.rival))}{when} is {numbers}: "
     if not lead.is_tie:

@@ -96,7 +96,7 @@ def _why(verdict: Verdict) -> str:
     text = f"{'Selected' if final else 'Leads'} with estimate {own}{rest}"
     told = [as_sentence(standing(best, verdict.horizon)), f"{text}.", *beyond(verdict)]
     if not final:
-        racing = sum(not view.left for view in verdict.learners)
+        racing = sum(not view.departed for view in verdict.learners)
         more = [f"{racing:,} of {len(verdict.learners):,} learners are still in the race."]
     else:
         bloom = [late_bloom(verdict)] if verdict.late_bloomer else []
@@ -113,10 +113,10 @@ def curves_of(verdict: Verdict) -> dict[int, ThinnedCurve]:
 
 def _departures(verdict: Verdict) -> list[PageEvent]:
     """Return which learners left the race and why, the last one first."""
-    left = [(view.left_at, view) for view in verdict.learners if view.left_at]
+    departed = [(view.departed_at, view) for view in verdict.learners if view.departed_at]
     return [
         PageEvent(at, f"{view.name}: {view.why}", view.state == FAILED)
-        for at, view in sorted(left, key=lambda pair: -pair[0])
+        for at, view in sorted(departed, key=lambda pair: -pair[0])
     ]
 
 

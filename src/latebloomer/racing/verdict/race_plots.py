@@ -54,7 +54,7 @@ def _plot_curves(verdict: Verdict, learners: list[LearnerView], colors: Colors, 
         ax.plot(
             pulls[-1:],
             scores[-1:],
-            "x" if view.left else "o",
+            "x" if view.departed else "o",
             color=color,
             markersize=5,
             zorder=order,

@@ -194,13 +194,13 @@ def _not_shown(verdict: Verdict, learners: int, width: int | None) -> list[str]:
     A command that does not fit into the line is on a separate line, so that it can be copied.
     """
     counts = {"learner": learners, "warning": len(_warnings(verdict))}
-    left = [f"{count} {what}{'s' * (count > 1)}" for what, count in counts.items() if count > 0]
-    if not left:
+    omitted = [f"{count} {what}{'s' * (count > 1)}" for what, count in counts.items() if count > 0]
+    if not omitted:
         return _journal(verdict)
     where = "details() of this verdict"
     if verdict.journal is not None:
         where = shlex.join(["latebloomer", "show", "--verbose", near(Path(verdict.journal))])
-    text = f"Not shown: {', '.join(left)}. See"
+    text = f"Not shown: {', '.join(omitted)}. See"
     whole = f"{text} {where}"
     return [whole] if width is None or len(whole) <= width else [text, where]
 
@@ -255,11 +255,11 @@ def explanation(verdict: Verdict) -> list[str]:
         return []
     at = f" at {other.trained}" if other.trained != best.trained else ""
     numbers = score_text(other.score)
-    if not (other.left_at or verdict.selected.final):
+    if not (other.departed_at or verdict.selected.final):
         own, its = scores_apart(best.estimate, other.estimate)
         leads = f"{quoted(best.name)} leads by estimate ({own} versus {its})"
         return [f"{quoted(other.name)} has a better score ({numbers}{at}), but {leads}."]
-    when = "when it was dropped" if other.left_at else "but was not selected"
+    when = "when it was dropped" if other.departed_at else "but was not selected"
     if other.forecast is not None and other.forecast.trust:
         numbers += f", forecast {score_text(other.forecast.score)}"
     why = _why(verdict, best, other)

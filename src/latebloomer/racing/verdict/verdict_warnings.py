@@ -33,7 +33,7 @@ def warnings_of(race: RaceState) -> Iterator[str]:
         text = events.in_words(note, lambda arm: quoted(names[arm]))
         if getattr(note, "how", "") != events.FINISHED:  # its row in the verdict already says so
             yield f"{text} {NO_BOUND}" if isinstance(note, events.Extended) else text
-    lost = {arm for arm, left in race.departures.items() if left.how == events.FAILED}
+    lost = {arm for arm, departure in race.departures.items() if departure.how == events.FAILED}
     kinds = {
         (failure.arm, failure.n, failure.kind == events.INTERRUPTED) for failure in race.failures
     }
