@@ -34,6 +34,11 @@ class ProcessMark(NamedTuple):
     guardian_since: str | None
 
     @property
+    def is_running(self) -> bool:
+        """Whether the process runs, and is still this program's."""
+        return started_at(self.pid) == self.since
+
+    @property
     def is_left(self) -> bool:
         """Whether its guardian has ended, which ends all programs unless it is killed."""
         return started_at(self.guardian) != self.guardian_since

@@ -230,10 +230,10 @@ def serve(line: socket.socket, race: int) -> None:
     waiting, files = b"", []
     while True:
         ready, _, _ = select.select([line], [], [], time_to_next_look())
-        reap()
+        if ending or not ready:
+            reap()
         if not ready:
             follow_race(race)
-        if not ready:
             continue
         data, new, _, _ = socket.recv_fds(line, 1 << 16, 1)
         if not data:
@@ -254,7 +254,8 @@ def main() -> None:
     """Guard programs until the race is over."""
     race = os.getppid()
     for number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM, signal.SIGPIPE):
-        signal.signal(number, signal.SIG_IGN)  # its end is the end of the socket
+        # Its end is the end of the socket. A program would inherit SIG_IGN, but no function.
+        signal.signal(number, lambda number, frame: None)
     if LINUX:
         with suppress(OSError, AttributeError):
             ctypes.CDLL(None).prctl(ADOPT, 1, 0, 0, 0)

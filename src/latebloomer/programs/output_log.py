@@ -1,5 +1,7 @@
 """What a program has printed: its newest lines in memory, all of it in a file of limited size."""
 
+import os
+import weakref
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -18,6 +20,7 @@ class OutputLog:
 
     def __init__(self, path: Path | None) -> None:
         self.path = path
+        self._file: int | None = None  # stays open: opening it for each write takes longer
         self.last: deque[str] = deque(maxlen=KEPT)
         self.lines = 0  # so far
         self._waiting: deque[str] = deque()  # lines after that of the last counted score
@@ -32,12 +35,15 @@ class OutputLog:
 
     def write(self, data: bytes) -> None:
         """Append an output as it came."""
-        if self.path is None:
+        if self.path is None or not data:
             return
-        with suppress(OSError), self.path.open("ab") as file:
-            if file.tell() + len(data) > LARGEST:
+        with suppress(OSError):
+            if self._file is None:
+                self._file = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+                weakref.finalize(self, os.close, self._file)
+            if os.fstat(self._file).st_size + len(data) > LARGEST:
                 self._cut()
-            file.write(data[-LARGEST // 2 :])
+            os.write(self._file, data[-LARGEST // 2 :])
 
     def _cut(self) -> None:
         assert self.path is not None

@@ -15,7 +15,13 @@ from latebloomer._util.text import near
 from latebloomer.errors import LearnerError
 from latebloomer.programs.missing_score import MissingScore, no_score_in
 from latebloomer.programs.output_log import OutputLog
-from latebloomer.programs.running_program import Printed, Program, Recipe, end_leftovers
+from latebloomer.programs.running_program import (
+    Printed,
+    Program,
+    Recipe,
+    end_leftovers_in,
+    end_program_of,
+)
 from latebloomer.programs.score_reader import NotANumber, Score
 
 LABEL = "program.json"
@@ -50,6 +56,8 @@ class CommandLearner(ABC):
             self.save, self.load = self._save, self._load
         if recipe.temporary:
             weakref.finalize(self, shutil.rmtree, recipe.log.parent, ignore_errors=True)
+        else:
+            end_leftovers_in(recipe.log.parent)
 
     @property
     def about(self) -> dict[str, str]:
@@ -79,7 +87,7 @@ class CommandLearner(ABC):
         warnings.warn(text, RuntimeWarning, stacklevel=2)
 
     def _start(self, steps: int) -> Program:
-        end_leftovers(self._output)
+        end_program_of(self._output)
         if self._recipe.saves:
             if not self.steps:  # what another process has left there is of later steps
                 shutil.rmtree(self.folder, ignore_errors=True)

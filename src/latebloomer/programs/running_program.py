@@ -248,22 +248,25 @@ def _process_file(log: OutputLog) -> Path | None:
 _swept: set[Path] = set()  # folders of logs whose leftovers this process has ended
 
 
-def end_leftovers(log: OutputLog) -> None:
+def end_leftovers_in(folder: Path) -> None:
     """End programs of a race that an earlier process of the race has left.
 
     Its guardian ends them. Only if that was killed as well, they are left: of each there is a file
-    next to its log. All of them are ended with the first program that this process starts, also
-    those of learners that will not be trained again. A program of the same log is ended at once.
+    next to its log. All of them are ended with the first learner that this process builds, also
+    those of learners that will not be trained again.
     """
+    if folder not in _swept and folder.is_dir():
+        _swept.add(folder)
+        marks = map(_mark_in, folder.glob("*.pid"))
+        guardian().end_leftovers([mark for mark in marks if mark is not None and mark.is_left])
+
+
+def end_program_of(log: OutputLog) -> None:
+    """End the program that was started before with the same log, if it still runs."""
     place = _process_file(log)
-    if place is None or not place.parent.is_dir():
-        return
-    first = place.parent not in _swept
-    _swept.add(place.parent)
-    marks = {file: _mark_in(file) for file in (place.parent.glob("*.pid") if first else [place])}
-    guardian().end_leftovers(
-        [mark for file, mark in marks.items() if mark and (file == place or mark.is_left)]
-    )
+    mark = None if place is None else _mark_in(place)
+    if mark is not None and mark.is_running:
+        guardian().end_leftovers([mark])
 
 
 def _mark_in(file: Path) -> ProcessMark | None:
