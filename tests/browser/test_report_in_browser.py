@@ -1,6 +1,5 @@
 """A report in a browser: it fits a phone and a desk, light and dark; hover, zoom, sort."""
 
-import random
 from dataclasses import replace
 from itertools import count
 from math import inf
@@ -12,28 +11,17 @@ from latebloomer.page.race_html import race_cell, race_html
 from latebloomer.page.race_page import PageEvent, RacePage, ThinnedCurve, points_for
 from latebloomer.session.arm_views import LearnerView
 from latebloomer.session.decisions import Decision, ForecastView
+from tests.helpers.learners import noisy_curve
 from tests.helpers.page_checks import check_page
 
-
-def curve(slow, best, end=None, fail=None):
-    def scores(seed):
-        rng = random.Random(seed)
-        for n in count(1) if end is None else range(1, end):
-            if n == fail:
-                raise ValueError("out of <memory> & time")
-            yield best * n / (n + slow) + rng.gauss(0, 0.01)
-
-    return scores
-
-
 HOSTILE = {
-    "late": curve(37, 1.0),
-    "<script>hacked = 1</script>": curve(10, 0.88),
-    "<img src=x onerror='hacked = 1'>": curve(12, 0.85),
-    '"><svg onload=hacked=1>': curve(11, 0.8),
-    "a_name_without_a_break_" * 6: curve(1, 0.78),
-    "ends by itself": curve(4, 0.7, end=30),
-    "fails": curve(4, 0.7, fail=20),
+    "late": noisy_curve(37, 1.0),
+    "<script>hacked = 1</script>": noisy_curve(10, 0.88),
+    "<img src=x onerror='hacked = 1'>": noisy_curve(12, 0.85),
+    '"><svg onload=hacked=1>': noisy_curve(11, 0.8),
+    "a_name_without_a_break_" * 6: noisy_curve(1, 0.78),
+    "ends by itself": noisy_curve(4, 0.7, end=30),
+    "fails": noisy_curve(4, 0.7, fail=20),
 }
 LOSSES = {"low": lambda: (0.1 + 10 / n for n in count(1)), "high": lambda: (3e6 for _ in count())}
 

@@ -77,3 +77,16 @@ class Counter:
     def pull(self):
         self.n += 1
         return self.step * self.n
+
+
+def noisy_curve(slow, best, end=None, fail=None):
+    """A function of a seed that yields noisy scores; they may end, or fail with odd text."""
+
+    def scores(seed):
+        rng = random.Random(seed)
+        for n in count(1) if end is None else range(1, end):
+            if n == fail:
+                raise ValueError("out of <memory> & time")
+            yield best * n / (n + slow) + rng.gauss(0, 0.01)
+
+    return scores

@@ -24,9 +24,8 @@ OUTSIDE = """
 })()
 """
 
-# Text whose color is too near to what is behind it (WCAG AA), or too small to read.
-HARD_TO_READ = """
-(() => {
+# How light a color is, and the color behind an element.
+COLORS = """
   const parse = (text) => (text.match(/[\\d.]+/g) || []).map(Number);
   const light = ([r, g, b]) => {
     const part = (v) => (v /= 255) <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
@@ -39,7 +38,14 @@ HARD_TO_READ = """
     }
     return [255, 255, 255];
   };
-  const found = [];
+"""
+
+# Text whose color is too near to what is behind it (WCAG AA), or too small to read.
+HARD_TO_READ = (
+    """
+(() => {"""
+    + COLORS
+    + """  const found = [];
   for (const one of document.body.querySelectorAll("*")) {
     const own = [...one.childNodes].some((node) => node.nodeType === 3 && node.data.trim());
     if (!own || one.tagName === "title" || !one.getBoundingClientRect().width) continue;
@@ -54,24 +60,15 @@ HARD_TO_READ = """
   return found;
 })()
 """
+)
 
 # Lines, marks and bars whose color is too near to what is behind them (WCAG: 3 to 1). Grid lines
 # and areas only repeat what numbers and lines say.
-HARD_TO_SEE = """
-(() => {
-  const parse = (text) => (text.match(/[\\d.]+/g) || []).map(Number);
-  const light = ([r, g, b]) => {
-    const part = (v) => (v /= 255) <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
-    return 0.2126 * part(r) + 0.7152 * part(g) + 0.0722 * part(b);
-  };
-  const behind = (one) => {
-    for (let up = one; up; up = up.parentElement) {
-      const color = parse(getComputedStyle(up).backgroundColor);
-      if (color.length === 3 || color[3] === 1) return color;
-    }
-    return [255, 255, 255];
-  };
-  const found = new Set();
+HARD_TO_SEE = (
+    """
+(() => {"""
+    + COLORS
+    + """  const found = new Set();
   for (const one of document.querySelectorAll("svg :is(path, line, circle, polyline)")) {
     if (one.matches(".grid, .area") || !one.getClientRects().length) continue;
     const style = getComputedStyle(one), own = one.matches(".dot") ? style.fill : style.stroke;
@@ -88,6 +85,7 @@ HARD_TO_SEE = """
   return [...found];
 })()
 """
+)
 
 # Words on two lines: all but code, and values of settings such as paths.
 BROKEN_WORDS = """

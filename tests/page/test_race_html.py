@@ -1,10 +1,9 @@
 """The report: self-contained, complete, and fit for a browser."""
 
-import random
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
-from itertools import count, pairwise
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -16,25 +15,14 @@ from latebloomer.page.svg import ticks
 from latebloomer.racing.verdict.page_data import page_data
 from latebloomer.session.arm_views import LearnerView, varying_settings
 from latebloomer.session.decisions import ForecastView
-
-
-def curve(slow, best, end=None, fail=None):
-    def scores(seed):
-        rng = random.Random(seed)
-        for n in count(1) if end is None else range(1, end):
-            if n == fail:
-                raise ValueError("out of <memory> & time")
-            yield best * n / (n + slow) + rng.gauss(0, 0.01)
-
-    return scores
-
+from tests.helpers.learners import noisy_curve
 
 LEARNERS = {
-    "late": curve(37, 1.0),
-    "<script>alert(1)</script>": curve(10, 0.88),
-    "early & loud": curve(1, 0.78),
-    "ends": curve(4, 0.7, end=30),
-    "fails": curve(4, 0.7, fail=20),
+    "late": noisy_curve(37, 1.0),
+    "<script>alert(1)</script>": noisy_curve(10, 0.88),
+    "early & loud": noisy_curve(1, 0.78),
+    "ends": noisy_curve(4, 0.7, end=30),
+    "fails": noisy_curve(4, 0.7, fail=20),
 }
 
 
@@ -99,14 +87,14 @@ def test_it_says_all_that_a_reader_needs(verdict):
 
 FLAT = {"a": lambda: iter([0.5] * 99), "b": lambda: iter([0.5] * 99)}
 OUTLIER = {"a": lambda: iter([1e9, *[0.5] * 99]), "b": lambda: iter([0.4] * 99)}
-MANY = {f"arm {k}": curve(3, 0.5 + k / 100) for k in range(30)}
+MANY = {f"arm {k}": noisy_curve(3, 0.5 + k / 100) for k in range(30)}
 
 
 @pytest.mark.parametrize(
     "learners, budget, maximize, said",
     [
         (FLAT, 20, True, "<svg"),
-        ({"a": curve(1, 1), "b": curve(1, 2)}, 3, True, "kept no journal"),
+        ({"a": noisy_curve(1, 1), "b": noisy_curve(1, 2)}, 3, True, "kept no journal"),
         (FLAT, 30, False, "lower is better"),
         (MANY, 400, True, "The 20 learners that are ranked lower are gray"),
         (OUTLIER, 100, True, ">0.5<"),
