@@ -110,7 +110,7 @@ def test_without_a_trial_there_is_no_verdict(tmp_path):
     race = begun(tmp_path)
     for arm in range(6):
         race.leave(arm, FAILED, "its trial failed")
-    refuses(AllFailed, "#5: its trial failed", race.verdict)
+    refuses(AllFailed, "and 2 more: its trial failed", race.verdict)
 
 
 def test_a_trial_that_was_made_anew_with_other_settings_is_another(tmp_path):

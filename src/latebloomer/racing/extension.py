@@ -45,7 +45,7 @@ def plan_extension(race: RaceState, request: ResumeRequest) -> Extension:
         return Extension()
     if horizon is not None:
         most = max(1, *session.pulls)
-        errors.need_whole("horizon", horizon, most, "a learner already has so many pulls")
+        errors.need_whole("horizon", horizon, most, "a learner already has that many pulls")
     same = total == session.budget and seconds in (None, settings.seconds)
     if same and not new and horizon in (None, session.horizon):
         return Extension()  # the same call was repeated after an interruption

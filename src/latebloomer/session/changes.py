@@ -161,7 +161,7 @@ def _checked_extension(state: SessionState, event: Extended) -> tuple[int, int, 
     if not state.spent <= deciding <= budget:
         raise TellError(f"{event} is impossible: {state.spent} pulls are already spent.")
     most = max(1, *state.pulls)
-    horizon = need_whole("horizon", event.horizon, most, "an arm already has so many pulls")
+    horizon = need_whole("horizon", event.horizon, most, "an arm already has that many pulls")
     arms = len(state.names) + len(state.joining)
     state.policy.plan(arms, deciding, horizon, state.min_pulls)  # may raise an error
     state.policy.settings(arms, deciding, horizon)
