@@ -205,6 +205,35 @@ def test_what_is_no_list_of_functions_is_refused(callbacks):
         run(callbacks=callbacks)
 
 
+async def awaited(event, view):
+    view.stop("never")
+
+
+def generated(event, view):
+    yield view.stop("never")
+
+
+@pytest.mark.parametrize("function", [awaited, generated])
+def test_functions_whose_code_no_call_runs_are_refused(function):
+    with pytest.raises(SettingError, match="Give a plain function"):
+        quiet({"a": curve(4, 0.5), "b": curve(4, 0.4)}, 20, callbacks=[function])
+
+
+@pytest.mark.parametrize("seconds", ["1", None, float("nan"), float("inf"), -5.0, True, 10**400])
+def test_a_reserve_that_is_no_time_is_a_warning_and_changes_nothing(seconds):
+    seen = set()
+
+    def reserve(event, view):
+        seen.add(view.reserved)
+        if isinstance(event, ScoreReported):
+            view.reserve(seconds)
+
+    learners = {"a": curve(4, 0.5), "b": curve(4, 0.4)}
+    verdict = quiet(learners, seconds=0.02, callbacks=[reserve])
+    said = "the callback reserve failed on ScoreReported (SettingError: seconds"
+    assert seen == {0.0} and any(said in warning for warning in verdict.warnings)
+
+
 DOCS = ROOT / "docs"
 
 

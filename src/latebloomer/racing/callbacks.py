@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from inspect import iscoroutinefunction, isgeneratorfunction
 from typing import Any, TypeAlias
 
 from latebloomer import errors
@@ -81,7 +82,8 @@ class RaceView:
 
     def reserve(self, seconds: float) -> None:
         """Reserve part of a time budget for work after the race; the plan uses the rest."""
-        self.reserved = seconds
+        errors.need_in("seconds", seconds, "[0, inf)", "the race ends that much earlier")
+        self.reserved = float(seconds)
 
     def stop(self, reason: str) -> None:
         """End the race after the running pull; the verdict uses all scores until then."""
@@ -96,4 +98,10 @@ def check_callbacks(callbacks: Any) -> list[Callback]:
     if listed is None or callable(callbacks) or not all(map(callable, listed)):
         needed = "a list of functions f(event, view)"
         raise errors.SettingError(f"callbacks={brief(callbacks)}, but callbacks must be {needed}")
+    for function in listed:
+        if iscoroutinefunction(function) or isgeneratorfunction(function):
+            raise errors.SettingError(
+                f"callbacks=[{brief(function)}]: a call of an async function or of a generator "
+                "function runs none of its code. Give a plain function"
+            )
     return listed
