@@ -25,7 +25,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
-from sklearn.tree import DecisionTreeClassifier
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from latebloomer import RaceRandomSearchCV, RaceSearchCV, race, read_verdict
@@ -215,6 +215,7 @@ def test_estimators_that_fail_are_warned_of_with_each_reason_once():
         found = by_trainings(PAIR | broken).fit(X, Y)
     (text,) = [str(one.message) for one in w if one.category is FitFailedWarning]
     assert text.count("InvalidParameterError") == 1 and "one, other: pull 1 failed" in text
+    assert {one.filename for one in w if one.category is FitFailedWarning} == {__file__}
     assert found.best_name_ in PAIR
 
 
@@ -527,6 +528,15 @@ def test_wrong_data_are_named():
     refuses(SettingError, "y has 140 values, but there are 150 rows", search().fit, X, Y[:140])
     refuses(SettingError, "y has a single class, 1, but", search().fit, X, np.ones(150, int))
     refuses(SettingError, "journal=3 must be a file, a folder", search(journal=3).fit, X, Y)
+    for gap in (None, np.nan, pd.NA):
+        labels = np.array(["a", "b", "c"], dtype=object)[Y]
+        labels[[3, 5]] = gap
+        refuses(SettingError, "y has 2 gaps, the first in row 3:", search().fit, X, labels)
+    numbers = RaceSearchCV([SGDRegressor(), DecisionTreeRegressor()], trainings=2)
+    text = np.array(["a", "b", "c"])[Y]
+    refuses(
+        SettingError, "'a', which is no number, but the est.* regressors", numbers.fit, X, text
+    )
     assert issubclass(NoneLearns, ValueError)  # every estimator's reason is given
     pair = search([GaussianNB(), SGDClassifier()])
     refuses(NoneLearns, "contains NaN", pair.fit, np.where(X > 5, np.nan, X), Y)

@@ -1,7 +1,6 @@
 """The base class of both searches: a race as a scikit-learn estimator."""
 
 import copy
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -24,6 +23,7 @@ from latebloomer.integrations.sklearn.results_tables import Table
 from latebloomer.integrations.sklearn.search_budget import dear_steps, early_drop
 from latebloomer.integrations.sklearn.search_race import SearchRace
 from latebloomer.integrations.sklearn.sklearn_learner import SklearnLearner
+from latebloomer.integrations.sklearn.user_warnings import warn_user
 from latebloomer.racing.callbacks import RaceView, check_callbacks
 from latebloomer.racing.runners.native_threads import limited_threads
 from latebloomer.racing.verdict.verdict import Verdict
@@ -126,7 +126,7 @@ class BaseRaceSearch(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator, AB
             raced = SearchRace(self, self._raced(), X, y, params)
             early = early_drop(self, raced.examples) if self.compares_models else None
             if early is not None:
-                warnings.warn(early, RuntimeWarning, stacklevel=3)
+                warn_user(early)
             if self.verbose and self.refit:
                 place = "on top of" if self.extra_refit else "which is part of"
                 cost = f"{raced.budget.refit_cost}, {place} the budget"
@@ -173,10 +173,10 @@ class BaseRaceSearch(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator, AB
         if self.trainings is not None and raced.budget.pulls_per_training:
             texts = dear_steps(verdict, raced.examples, raced.budget.pulls_per_training)
         for text in texts:
-            warnings.warn(text, RuntimeWarning, stacklevel=4)
+            warn_user(text)
         failed = failures_of(verdict)
         if failed:
-            warnings.warn(failed, FitFailedWarning, stacklevel=4)
+            warn_user(failed, FitFailedWarning)
         return texts
 
     def _best_index(self, table: Table, names: list[str], verdict: Verdict) -> int:
@@ -324,4 +324,4 @@ class FitTasks:
             self.begin("race", None if timed else view.budget - view.spent + 1)
         self.begin(f"pull of {view.names[event.arm]}")
         if self.end(keep=2):
-            view.stop("a callback of scikit-learn asked for it")
+            view.stop("a callback of scikit-learn stopped it")

@@ -4,7 +4,6 @@ The weights are found by greedy forward selection with replacement (Caruana et a
 it adds the model with which the mean of all added models scores best on the validation rows.
 """
 
-import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
@@ -23,6 +22,7 @@ from latebloomer.integrations.sklearn.predicted_models import predicted_model
 from latebloomer.integrations.sklearn.search_race import SearchRace
 from latebloomer.integrations.sklearn.sklearn_learner import SklearnLearner
 from latebloomer.integrations.sklearn.splits import Fold
+from latebloomer.integrations.sklearn.user_warnings import warn_user
 from latebloomer.racing.verdict.verdict import Ensemble, Verdict
 from latebloomer.session.events import FAILED
 
@@ -64,11 +64,9 @@ def members_of(race: SearchRace, verdict: Verdict, winner: str) -> Members | Non
         if learner is not None and predicted is not None:
             learners[name], predictions[name] = learner, predicted
     if winner not in predictions:
-        warnings.warn(
+        warn_user(
             f"ensemble=True needs the probabilities of all classes, but {winner} has none: "
-            "best_estimator_ is the winner alone.",
-            RuntimeWarning,
-            stacklevel=4,
+            "best_estimator_ is the winner alone."
         )
         return None
 
@@ -90,7 +88,7 @@ def _trained(race: SearchRace, verdict: Verdict, name: str) -> SklearnLearner | 
         return race.trained(name, verdict)
     except LatebloomerError as error:
         text = f"{name} is left out of the ensemble: {reason_of(error)}"
-        warnings.warn(text, RuntimeWarning, stacklevel=5)
+        warn_user(text)
         return None
 
 

@@ -1,6 +1,5 @@
 """The refit of a search: its winner is trained again on all rows."""
 
-import warnings
 from math import inf
 from time import perf_counter
 
@@ -9,6 +8,7 @@ from latebloomer._util.text import span_of_time
 from latebloomer.integrations.sklearn.search_budget import TICK
 from latebloomer.integrations.sklearn.search_race import SearchRace
 from latebloomer.integrations.sklearn.sklearn_learner import SklearnLearner
+from latebloomer.integrations.sklearn.user_warnings import warn_user
 from latebloomer.racing.verdict.verdict import Verdict
 
 PARTS = 20  # parts of a refit with limited time; the time is checked after each
@@ -45,12 +45,10 @@ def refit(race: SearchRace, name: str, verdict: Verdict) -> SklearnLearner | Non
     _train_in_time(learner, steps, least, seconds_left, OVERTIME * reserve.seconds, pace)
     if learner.finished or learner.steps >= least:
         return learner
-    warnings.warn(
+    warn_user(
         f"The time left was too short to refit {name}: best_estimator_ is the model of the race, "
         f"trained on the training rows only ({raced_steps} steps). Give more seconds, or set "
-        "refit=False or extra_refit=True.",
-        RuntimeWarning,
-        stacklevel=2,
+        "refit=False or extra_refit=True."
     )
     return None
 

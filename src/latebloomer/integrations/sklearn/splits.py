@@ -10,12 +10,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import is_classifier
+from sklearn.base import is_classifier, is_regressor
 from sklearn.model_selection import GroupShuffleSplit, check_cv
 from sklearn.utils import assert_all_finite, check_random_state, column_or_1d, indexable
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 
-from latebloomer._util.text import brief
+from latebloomer._util.text import brief, plain_repr
 from latebloomer.errors import SettingError, require
 from latebloomer.integrations.sklearn.shared_bins import SharedBins
 from latebloomer.integrations.sklearn.shared_heads import SharedHeads
@@ -165,10 +165,44 @@ def checked_data(search: Any, X: Any, y: Any) -> tuple[Any, Any]:
     y = y if hasattr(y, "shape") else np.asarray(y)
     if len(y.shape) == 2 and y.shape[1] == 1:
         y = column_or_1d(y, warn=True)
+    _need_no_gaps(y)
     assert_all_finite(y, input_name="y")
+    if is_regressor(search) and np.asarray(y).dtype.kind in "OUS":
+        _need_numbers(y)
     if is_classifier(search):
         check_classification_targets(y)
     return X, y
+
+
+def _need_no_gaps(y: Any) -> None:
+    """Raise a `SettingError` if labels that are objects, such as text, have gaps."""
+    values = np.asarray(y)
+    gaps = [_is_gap(value) for value in values.ravel()] if values.dtype == object else []
+    if any(gaps):
+        raise SettingError(
+            f"y has {sum(gaps)} gaps, the first in row {gaps.index(True)}: leave rows without a "
+            "target out"
+        )
+
+
+def _is_gap(value: Any) -> bool:
+    try:
+        return value is None or bool(value != value)  # nan
+    except TypeError:  # pandas' NA has no truth value
+        return True
+
+
+def _need_numbers(y: Any) -> None:
+    """Raise a `SettingError` unless the targets of regressors are numbers."""
+    values = np.asarray(y)
+    try:
+        values.astype(np.float64)
+    except (TypeError, ValueError):
+        first = plain_repr(values.ravel().tolist()[0])
+        raise SettingError(
+            f"y has {first}, which is no number, but the estimators are regressors. Race "
+            "classifiers, such as those of tabular_models('classification')"
+        ) from None
 
 
 def indexable_data(X: Any, y: Any, name: str = "y") -> tuple[Any, Any]:
@@ -222,7 +256,7 @@ def bytes_of(data: Any) -> float:
     >>> bytes_of(np.zeros((100, 3))), bytes_of([[1.0], [2.0]])
     (2400.0, inf)
     """
-    if hasattr(data, "memory_usage"):  # of pandas
+    if hasattr(data, "memory_usage"):  # a pandas object
         return float(np.sum(data.memory_usage()))
     # The data of a sparse matrix.
     parts = data if hasattr(data, "nbytes") else getattr(data, "data", None)

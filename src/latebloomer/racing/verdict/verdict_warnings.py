@@ -110,7 +110,9 @@ def unequal_costs(race: RaceState) -> list[str]:
 
 def warnings_of_scores(verdict: Verdict, race: RaceState) -> list[str]:
     """Return warnings that scores contradict the verdict: a better rival, or likely losses."""
-    return [*_better_rival(verdict, race), *_falling(verdict), *_opposite(verdict)]
+    texts = [*_better_rival(verdict, race), *_falling(verdict)]
+    # Scores with a known range, such as those of a search, are of one metric.
+    return texts if race.settings.score_range is not None else [*texts, *_opposite(verdict)]
 
 
 def _falling(verdict: Verdict) -> list[str]:
