@@ -137,36 +137,41 @@ def _passes(group: str, held: list[str], options: list[str]) -> bool:
 # --- an environment with all of the libraries that can be had ---
 
 
-def install(group: str, file: str = "", *others: str) -> None:
+def install(
+    group: str, file: str = "", *others: str, pip: Callable[..., str] | None = None
+) -> None:
     """Install a group here; where that cannot be, as many of the extras that it names as can.
 
     `file` has the versions known to be good, if there is one; `others` are requirements that go
-    before, such as another build of PyTorch, whose version then counts.
+    before, such as another build of PyTorch, whose version then counts. `pip` installs.
     """
+    pip = pip or _pip
     with tempfile.TemporaryDirectory() as folder:
         held = Path(folder) / "constraints.txt"
         held.write_text(_held(file, others), encoding="utf-8")
         known = ["--constraint", str(held)]
-        _pip("--upgrade", *known, "pip>=25.1")
+        pip("--upgrade", *known, "pip>=25.1")
         known += ["--build-constraint", str(held)] if file else []
-        failed = _install_all(group, known, others)
+        failed = _install_all(group, known, others, pip)
     lines = [f"{name}: {why}\n" for name, why in failed.items()]
     count = f"{len(lines)} extras could not be installed here\n" if lines else ""
     said = Path(sys.prefix) / "not-installed.txt"
     said.write_text("".join([*lines, count]), encoding="utf-8")
 
 
-def _install_all(group: str, known: list[str], others: Iterable[str]) -> dict[str, str]:
+def _install_all(
+    group: str, known: list[str], others: Iterable[str], pip: Callable[..., str]
+) -> dict[str, str]:
     """All at once if that can be, else one by one; the extras that cannot be had, and why."""
     if others:
-        _pip(*known, *others)
-    if not _pip(*known, "--editable", ".", "--group", group, check=False):
+        pip(*known, *others)
+    if not pip(*known, "--editable", ".", "--group", group, check=False):
         return {}
     lines = PROJECT["dependency-groups"][group]
     named = [extra for line in lines for extra in _own_extras(line)]
     own = [line for line in lines if not _own_extras(line)]
-    _pip(*known, "--editable", ".", *own)
-    tried = {one: _pip(*known, "--editable", f".[{one}]", check=False) for one in named}
+    pip(*known, "--editable", ".", *own)
+    tried = {one: pip(*known, "--editable", f".[{one}]", check=False) for one in named}
     return {one: why for one, why in tried.items() if why}
 
 

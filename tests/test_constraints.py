@@ -5,6 +5,7 @@ import re
 import runpy
 import shutil
 import subprocess
+import sys
 import tomllib
 
 import pytest
@@ -67,10 +68,9 @@ def installing(monkeypatch, tmp_path, cannot):
         assert not (failing and check)
         return "no matching distribution" if failing else ""
 
-    install = SCRIPT["install"]
-    monkeypatch.setitem(install.__globals__, "_pip", pip)
-    monkeypatch.setattr(install.__globals__["sys"], "prefix", str(tmp_path))
-    install("integrations", "constraints/integrations-py311.txt", "torch==2.13.0+cpu")
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))
+    known = "constraints/integrations-py311.txt"
+    SCRIPT["install"]("integrations", known, "torch==2.13.0+cpu", pip=pip)
     return asked, (tmp_path / "not-installed.txt").read_text()
 
 

@@ -41,26 +41,36 @@ def source_of(
     full_steps: int | Mapping[str, int] | None = None,
 ) -> Source:
     """Return the learners from a module, a TOML file or the commands of `--run`."""
-    if not run:
-        for name, value in (("score", score), ("step", step)):
-            if value is not None:
-                raise SettingError(f"--{name} {value!r} needs --run, the programs that print it.")
-        if where is None:
-            raise LearnerError(
-                "The learners are missing. Give mine.py:learners, a .toml file or "
-                "--run NAME=COMMAND for each program."
-            )
-        if not where.endswith(".toml"):
-            return Source((where,), learners_at(where, need_models))
-        from latebloomer.programs.race_file import read_race_file
-
+    if run:
         need_no_models(need_models)
-        return Source((where,), *read_race_file(Path(where)))
-    from latebloomer.programs.command import Command
+        if where is not None:
+            raise SettingError(f"{where!r} and --run both name learners. Give one of them.")
+        return _programs(run, score, step, full_steps)
+    for name, value in (("score", score), ("step", step)):
+        if value is not None:
+            raise SettingError(f"--{name} {value!r} needs --run, the programs that print it.")
+    if where is None:
+        raise LearnerError(
+            "The learners are missing. Give mine.py:learners, a .toml file or "
+            "--run NAME=COMMAND for each program."
+        )
+    if not where.endswith(".toml"):
+        return Source((where,), learners_at(where, need_models))
+    from latebloomer.programs.race_file import read_race_file
 
     need_no_models(need_models)
-    if where is not None:
-        raise SettingError(f"{where!r} and --run both name learners. Give one of them.")
+    return Source((where,), *read_race_file(Path(where)))
+
+
+def _programs(
+    run: Sequence[str],
+    score: str | None,
+    step: str | None,
+    full_steps: int | Mapping[str, int] | None,
+) -> Source:
+    """Return the programs of `--run NAME=COMMAND` as learners."""
+    from latebloomer.programs.command import Command
+
     if score is None:
         raise SettingError("--run needs --score, the name of the score in what programs print.")
     learners = {}

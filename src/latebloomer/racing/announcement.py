@@ -41,8 +41,8 @@ def plan_in_words(
 ) -> str:
     """Return a plan in a few lines of text; `latebloomer plan` prints more.
 
-    `aside` is the number of pulls reserved for the winner. `one` is the number of pulls in a full
-    training, if pulls are fractions of it.
+    `aside` is the number of pulls reserved for the winner. `pulls_per_training` is the
+    number of pulls in a full training, if pulls are fractions of it.
 
     >>> from latebloomer.policies.foresight import Foresight
     >>> print(plan_in_words(Foresight().describe(4, 150, 200), "foresight (chosen by auto)", 50))
@@ -62,19 +62,7 @@ def plan_in_words(
         whole = pulls / pulls_per_training
         trained = f"{whole:g} full training{'s' * (whole != 1)}"
         budget = f"{trained} = {pulls:,} pulls of 1/{pulls_per_training} training each."
-    parts: list[str] = []
-    for phase in plan.phases:
-        unit = " of their training" if pulls_per_training else f" pull{'s' * (phase.upto != 1)}"
-        unit = "" if parts else unit
-        every = "both" if phase.arms == 2 else f"all {phase.arms}"
-        which = f"the best {phase.arms}" if parts else f"train {every} learners"
-        which += " continue" * (len(parts) == 1)
-        text = f"{which} to {_level(phase.upto, pulls_per_training)}{unit}"
-        if phase.arms is None:
-            text = f"{phase.pulls:,} pulls one by one, each to the learner with the best estimate"
-        parts.append(text)
-    if len(parts) > SHOWN + 1:  # one hidden phase needs as much room as its count
-        parts = [*parts[: SHOWN - 2], f"{len(parts) - SHOWN} more phases", *parts[-2:]]
+    parts = _phases_in_words(plan, pulls_per_training)
     if plan.policy.decides_after_sweeps():
         parts[-1] += ", dropping learners that cannot win after every sweep"
     if aside:
@@ -96,8 +84,26 @@ def plan_in_words(
     return "\n".join(lines)
 
 
+def _phases_in_words(plan: Description, pulls_per_training: int | None) -> list[str]:
+    """Return how far each phase trains which learners; only a count of phases in the middle."""
+    parts: list[str] = []
+    for phase in plan.phases:
+        unit = " of their training" if pulls_per_training else f" pull{'s' * (phase.upto != 1)}"
+        unit = "" if parts else unit
+        every = "both" if phase.arms == 2 else f"all {phase.arms}"
+        which = f"the best {phase.arms}" if parts else f"train {every} learners"
+        which += " continue" * (len(parts) == 1)
+        text = f"{which} to {_level(phase.upto, pulls_per_training)}{unit}"
+        if phase.arms is None:
+            text = f"{phase.pulls:,} pulls one by one, each to the learner with the best estimate"
+        parts.append(text)
+    if len(parts) > SHOWN + 1:  # one hidden phase needs as much room as its count
+        parts = [*parts[: SHOWN - 2], f"{len(parts) - SHOWN} more phases", *parts[-2:]]
+    return parts
+
+
 def _level(pulls: int, pulls_per_training: int | None) -> str:
-    """Return a number of pulls as text, or as a share of a full training of `one` pulls.
+    """Return a number of pulls as text, or as a share of a full training.
 
     >>> _level(23, None), _level(1, 3), _level(25, 100), _level(2, 1000)
     ('23', '33 %', '25 %', '0.2 %')

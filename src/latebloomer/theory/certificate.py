@@ -152,19 +152,9 @@ class Certificate:
             lead = f"certified to be at least {sure - reach:.4g} ahead of {names[rival]}"
             finding = f"{names[arm]} will stay ahead {at} ({share}, if curves {shape})"
             return finding, f"It is {lead}, with a noise level of {noise}"
-        few = [i for i, bound in ((arm, sure), (rival, reach)) if math.isinf(bound)]
-        if few and few[0] in repeats:
-            why = f"pulls of {names[few[0]]} repeat scores, so their noise is unknown"
-            return f"there is no proof: {why}", ""
-        if few:
-            return (
-                f"{OPEN}: {names[few[0]]} has too few pulls to say anything about scores {at}",
-                "",
-            )
-        if reach > within[1]:
-            limit = "because no limit of this score is known"
-            cure = "set score_range of the race or its learners"
-            return f"there is no proof: nothing bounds {names[rival]} {at}, {limit}; {cure}", ""
+        no_bound = self._why_no_bound(arm, rival, names, repeats, within[1], at)
+        if no_bound:
+            return no_bound, ""
         sign = 1 if self.maximize else -1
         numbers = f"{names[rival]} could reach {sign * reach:.4g} {at}"
         if sure >= within[0]:
@@ -178,6 +168,29 @@ class Certificate:
                 f"there is no proof: {both}, and the noise of their scores hides who is ahead"
             )
         return finding, f"By the bounds, {numbers} ({conditions})"
+
+    def _why_no_bound(
+        self,
+        arm: int,
+        rival: int,
+        names: Sequence[str],
+        repeats: Collection[int],
+        highest: float,
+        at: str,
+    ) -> str:
+        """Return why there is no bound for an arm or its rival; empty if there are both."""
+        bounds = ((arm, float(self.lower[arm])), (rival, float(self.upper[rival])))
+        few = [i for i, bound in bounds if math.isinf(bound)]
+        if few and few[0] in repeats:
+            why = f"pulls of {names[few[0]]} repeat scores, so their noise is unknown"
+            return f"there is no proof: {why}"
+        if few:
+            return f"{OPEN}: {names[few[0]]} has too few pulls to say anything about scores {at}"
+        if self.upper[rival] > highest:
+            limit = "because no limit of this score is known"
+            cure = "set score_range of the race or its learners"
+            return f"there is no proof: nothing bounds {names[rival]} {at}, {limit}; {cure}"
+        return ""
 
 
 def certificate(

@@ -133,7 +133,7 @@ def with_logs(entries: Sequence[Entry], journal: Path | None) -> list[Entry]:
 
 
 def need_learner(name: str, learner: Any) -> None:
-    """Raise a `LearnerError` unless `given` is an object with `pull` or a function."""
+    """Raise a `LearnerError` unless `learner` is an object with `pull` or a function."""
     adapter = None if hasattr(learner, "pull") else adapter_for(learner)
     if adapter is not None:
         wrong = f"is of another library: {adapter}"
