@@ -118,7 +118,7 @@ class LearnerError(LatebloomerError, TypeError):
     Attributes
     ----------
     final : bool
-        Whether another attempt would fail in the same way. Default: False.
+        Whether every further attempt would fail in the same way. Default: False.
     """
 
     final = False

@@ -190,8 +190,8 @@ BAD = [
     ({"budget": 90, "add": [1]}, SettingError, "add must be a dict"),
     ({"add": NEW}, SettingError, "also needs a larger budget, which pays for it"),
     ({"revive": "no"}, SettingError, "revive='no', but revive must be True or False"),
-    ({"revive": False}, SettingError, "revive=False says how to extend a race, but this call"),
-    ({"full_steps": 7}, SettingError, "full_steps=7 says how to extend a race, but this call"),
+    ({"revive": False}, SettingError, "revive=False is an option of extensions, but this call"),
+    ({"full_steps": 7}, SettingError, "full_steps=7 is an option of extensions, but this call"),
     ({"budget": 90, "full_steps": 7}, SettingError, "a pull of this race is one step: omit it"),
 ]
 

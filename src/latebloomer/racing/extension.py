@@ -67,7 +67,7 @@ def plan_extension(race: RaceState, request: ResumeRequest) -> Extension:
 
 
 def _need_plain_resume(session: Session, request: ResumeRequest, new: Mapping[str, Any]) -> None:
-    """Raise an error if a call without a larger budget asks for what only an extension does."""
+    """Raise an error if a call without a larger budget has options that only extensions have."""
     larger = f"resume(..., budget=N) with N above {session.budget}"
     horizon, full_steps = request.budget.horizon, request.budget.full_steps
     costs = [f"add={{{name!r}: ...}}" for name in request.add or {} if name in new]
@@ -78,8 +78,8 @@ def _need_plain_resume(session: Session, request: ResumeRequest, new: Mapping[st
     asked += [] if full_steps is None else [f"full_steps={full_steps}"]
     if asked:
         raise SettingError(
-            f"{asked[0]} says how to extend a race, but this call only resumes it: omit it, "
-            f"or extend the race: {larger}"
+            f"{asked[0]} is an option of extensions, but this call only resumes the race: omit "
+            f"it, or extend the race: {larger}"
         )
 
 
@@ -90,7 +90,7 @@ def _shares_of_new(
     per_training = settings.pulls_per_training
     if full_steps is not None and not (new and per_training):
         why = "no learner is new" if per_training else "a pull of this race is one step"
-        raise SettingError(f"full_steps={full_steps} is of new learners, but {why}: omit it")
+        raise SettingError(f"full_steps={full_steps} applies to new learners, but {why}: omit it")
     if not new or per_training is None:
         return {}
     return shares_of(new, full_steps, per_training, settings.seed)

@@ -208,7 +208,7 @@ class RaceState:
         self.planned = LatestPlan(self.elapsed, self.session.spent, phase, final)
 
     def _extend(self, event: events.Extended) -> None:
-        """Make room for new learners; the race has no verdict and no plan in time yet."""
+        """Make room for new learners, and reset the verdict and the time of the latest plan."""
         if event.seconds is not None:
             self.settings = replace(self.settings, seconds=event.seconds)
         self.names, self.verdict, self.planned = self.session.names, None, None

@@ -85,7 +85,7 @@ class RecordedRace:
         """Return all entries of a lost journal, whose file is still open."""
         with suppress(JournalError):
             return list(self.journal.read())
-        now, elapsed = time(), self.state.elapsed  # when each event happened is lost
+        now, elapsed = time(), self.state.elapsed  # the times of the events are lost
         known = enumerate((self.state.created, *self.state.session.events), 1)
         return [Entry(number, now, elapsed, event) for number, event in known]
 

@@ -46,7 +46,7 @@ METHODS = (LINES, "windows")
 SHARES = (0.25, 0.5, 1.0)  # shares of an arm's rewards from which means and lines are computed
 DELTA = 0.05  # default probability that some interval fails
 STEP = 1.1  # ratio of successive pull counts at which intervals are computed
-OPEN = "there is no proof at this budget, as usual for short races"  # said if bounds overlap
+OPEN = "there is no proof at this budget, as usual for short races"  # text if bounds overlap
 
 
 def shape_of(maximize: bool) -> str:

@@ -75,7 +75,7 @@ class Case:
     iota: float
     exploration: float | None
     broken: str  # how Assumption 1 is violated; empty if it holds
-    curves: Any  # for the first budget of Remark 1, which may be beyond the table
+    curves: Any  # the curves as passed: the first budget of Remark 1 may be larger than T
 
     @property
     def arms(self) -> int:

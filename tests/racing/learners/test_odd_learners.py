@@ -161,7 +161,7 @@ def test_functions_that_return_one_object_for_two_names_are_found_out(build):
     learners = {"one": lambda: shared, "two": lambda: shared, "other": rising(0.3)}
     verdict = race(learners, 30, journal=None, progress=False)
     assert verdict.pulls["two"] == 0 and verdict.curve("one")[1] == pytest.approx(2 / 7)
-    said = "its function returned the object that another learner of this race is"
+    said = "its function returned the same object as for another learner of this race"
     assert said in verdict.learners[1].departed_why
 
 
@@ -180,6 +180,6 @@ def test_an_object_that_raced_before_is_not_taken_for_a_new_one_in_silence():
     learners = {"one": Counts(), "other": rising(0.3)}
     first, second = (race(learners, 20, journal=None, progress=False) for _ in range(2))
     said = (
-        "one: the object has had 10 pulls of an earlier race, and its scores continue from there"
+        "one: the object has had 10 pulls in an earlier race, and its scores continue from there"
     )
     assert not first.warnings and len(second.warnings) == 1 and said in second.warnings[0]

@@ -55,7 +55,7 @@ class Metrics(NamedTuple):
 
     @property
     def is_users_own(self) -> bool:
-        """True if a function of the user's decides the race, of which no formula is known."""
+        """True if the race is decided by a function of the user, whose formula is unknown."""
         several = isinstance(self.scoring, dict)
         metric = self.scoring[self.leading] if several else self.scoring
         return callable(metric) and not is_sklearns(metric)
@@ -195,8 +195,8 @@ RANGES: dict[tuple[str, ...], Range] = {
     ("matthews_corrcoef",): (-1, 1),
     ("adjusted_rand",): (-0.5, 1),
 }
-# What the estimators' own `score` is: of scikit-learn's, and by name, of a library that need not
-# be installed.
+# The metrics of the estimators' own method `score`: for scikit-learn by function, and by name for
+# CatBoost, which may be missing.
 OWN: dict[Any, str] = {
     ClassifierMixin.score: "accuracy",
     KNeighborsClassifier.score: "accuracy",

@@ -48,7 +48,7 @@ class SearchBudget:
     refit_cost: str  # cost of the refit, as text
     pulls_per_training: int | None = None
     full_steps: dict[str, int] | None = None  # steps of each estimator's full training
-    min_pulls: int | None = None  # before which no learner is dropped; None: the race's own rule
+    min_pulls: int | None = None  # pulls of a learner before it can be dropped; None: usual rule
     refit_steps: int | None = None  # steps reserved for the refit, if the budget is in pulls
 
 

@@ -188,7 +188,7 @@ class SqliteLog(EventLog):
         self._last, self._checksum = number, mark
 
     def _see_files(self) -> None:
-        """Save what is known if another program has removed or cut SQLite's files (1.4 µs)."""
+        """Save all known events if another program has removed or cut SQLite's files (1.4 µs)."""
         wal, before = fstat(self._wal), self._wal_bytes
         self._wal_bytes = wal.st_size
         if not wal.st_nlink:
@@ -211,10 +211,10 @@ class SqliteLog(EventLog):
             return False
 
     def _open_again(self) -> None:
-        """Open the file again: the -shm has gone, by which processes agree on what the -wal has.
+        """Open the file again: the -shm, with which processes agree on the -wal, was removed.
 
-        Another process may have a new one by now, and may have emptied the -wal into the journal:
-        this process would not see that and write where no other one reads.
+        Another process may have created a new -shm by now, and may have moved the -wal into the
+        journal. This process would not notice it, and would write where no other process reads.
         """
         if not self._is_own():
             self._shm = -1  # `is_in_place` reports it
@@ -238,7 +238,7 @@ class SqliteLog(EventLog):
         with closing(sqlite3.connect(draft)) as copy:
             self._db.backup(copy)
             for _ in SqliteLog(copy, draft).read():
-                pass  # an error tells that not all of it is remembered
+                pass  # raises an error if some events are lost
         self._close_files()
         connections.remove_beside(self.path)
         os.replace(draft, self.path)

@@ -242,7 +242,7 @@ def trained_before(learner: Any) -> list[str]:
         return []
     had = "was stopped in the middle of a pull" if pulls is None else f"has had {pulls} pulls"
     return [
-        f"the object {had} of an earlier race, and its scores continue from there: give a "
+        f"the object {had} in an earlier race, and its scores continue from there: give a "
         "function that builds a new one"
     ]
 
