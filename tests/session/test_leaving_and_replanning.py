@@ -148,3 +148,10 @@ def test_a_batch_does_not_exceed_what_is_left_nor_a_smaller_budget_while_under_w
         with pytest.raises(TellError, match=said):
             session.apply(events.BatchIssued(3))
         assert len(session.ask_phase(4)) == 2
+
+
+def test_one_pull_that_is_left_over_is_one():
+    session = Session("auto", ["a", "b"], 3)
+    while not session.over:
+        session.tell(session.ask(), 0.5)
+    assert session.reason == "the plan is complete; 1 of 3 pulls is left over"

@@ -95,7 +95,7 @@ def reason(state: SessionState) -> str:
         only = "the only pull of the budget is spent"
         many = f"all {state.budget:,} pulls of the budget are spent"
         return only if state.budget == 1 else many
-    return f"{why_over(state)}; {of} are left over"
+    return f"{why_over(state)}; {of} {'is' if remaining == 1 else 'are'} left over"
 
 
 def why_over(state: SessionState) -> str:

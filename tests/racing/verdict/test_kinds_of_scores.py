@@ -47,3 +47,9 @@ def test_losses_beside_accuracies_are_reported(kinds, maximize, said):
     else:
         (text,) = told
         assert re.search(said, text)
+
+
+def test_learners_with_a_known_range_of_scores_have_one_metric():
+    learners = {"loss": learner("loss"), "accuracy": learner("accuracy")}
+    verdict = race(learners, 28, policy="rr", score_range=(0, 1), journal=None, progress=False)
+    assert not any("from the first pull on" in text for text in verdict.warnings)

@@ -33,8 +33,9 @@ def refit(race: SearchRace, name: str, verdict: Verdict) -> SklearnLearner | Non
         steps = _refit_steps(race, learner, candidate.pulls, verdict.horizon)
     seconds_left = inf if reserve is None else max(0.0, reserve.seconds_left())
     if search.verbose:
-        about = span_of_time(min(seconds_left, steps * pace))
-        print_aside(f"refitting {name} on all {race.rows:,} rows, about {about}")
+        seconds = min(seconds_left, steps * pace)
+        about = f"about {span_of_time(seconds)}" if seconds >= 1 else "less than a second"
+        print_aside(f"refitting {name} on all {race.rows:,} rows, {about}")
     if reserve is None:
         if steps == learner.full_steps and not learner.keeps_best:
             learner.fit()
