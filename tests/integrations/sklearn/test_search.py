@@ -535,7 +535,7 @@ def test_wrong_data_are_named():
     numbers = RaceSearchCV([SGDRegressor(), DecisionTreeRegressor()], trainings=2)
     text = np.array(["a", "b", "c"])[Y]
     refuses(
-        SettingError, "'a', which is no number, but the est.* regressors", numbers.fit, X, text
+        SettingError, "'a', which is not a number, but the est.* regressors", numbers.fit, X, text
     )
     assert issubclass(NoneLearns, ValueError)  # every estimator's reason is given
     pair = search([GaussianNB(), SGDClassifier()])

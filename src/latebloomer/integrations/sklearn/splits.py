@@ -200,7 +200,7 @@ def _need_numbers(y: Any) -> None:
     except (TypeError, ValueError):
         first = plain_repr(values.ravel().tolist()[0])
         raise SettingError(
-            f"y has {first}, which is no number, but the estimators are regressors. Race "
+            f"y has {first}, which is not a number, but the estimators are regressors. Race "
             "classifiers, such as those of tabular_models('classification')"
         ) from None
 
