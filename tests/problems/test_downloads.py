@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from latebloomer.cli import app
 from latebloomer.errors import CurveError
-from latebloomer.problems import problem, recorded
+from latebloomer.problems import problem, public_curves
 
 
 @pytest.fixture
@@ -47,15 +47,17 @@ def as_npy(values):
     return file.getvalue()
 
 
-@pytest.mark.skipif(not os.environ.get(recorded.DATA), reason=f"{recorded.DATA} is not set")
+@pytest.mark.skipif(
+    not os.environ.get(public_curves.DATA), reason=f"{public_curves.DATA} is not set"
+)
 def test_the_right_curves_are_kept_and_used(served, tmp_path, monkeypatch):
     files, address = served
     original = problem("imdb")
     for name, curve in zip(original.names, original.curves, strict=True):
-        files[recorded.IMDB_FILES[name]] = as_npy(curve)
-    file = recorded.download_imdb(tmp_path, source=address)
-    assert file == tmp_path / recorded.IMDB_FILE
-    monkeypatch.setenv(recorded.DATA, str(tmp_path))
+        files[public_curves.IMDB_FILES[name]] = as_npy(curve)
+    file = public_curves.download_imdb(tmp_path, source=address)
+    assert file == tmp_path / public_curves.IMDB_FILE
+    monkeypatch.setenv(public_curves.DATA, str(tmp_path))
     found = problem("imdb")
     assert found.names == original.names
     assert np.array_equal(found.curves, original.curves)
@@ -68,9 +70,9 @@ def test_the_right_curves_are_kept_and_used(served, tmp_path, monkeypatch):
 )  # fmt: skip
 def test_missing_broken_and_other_curves_are_refused(served, tmp_path, content, words):
     files, address = served
-    files.update(dict.fromkeys(recorded.IMDB_FILES.values(), content))
+    files.update(dict.fromkeys(public_curves.IMDB_FILES.values(), content))
     with pytest.raises(CurveError, match=words):
-        recorded.download_imdb(tmp_path, source=address)
+        public_curves.download_imdb(tmp_path, source=address)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -78,7 +80,7 @@ def test_the_size_of_a_download_is_said_before_it_begins(tmp_path, monkeypatch):
     def refuse(folder):
         raise CurveError("no")
 
-    monkeypatch.setattr(recorded, "download_lcdb", refuse)
+    monkeypatch.setattr(public_curves, "download_lcdb", refuse)
     ran = CliRunner().invoke(app, ["download", "lcdb", str(tmp_path)])
     assert ran.exit_code == 2
     assert ran.stderr == "fetching lcdb==0.1.0 from PyPI, 68 MB\nCurveError: no\n"
@@ -91,7 +93,7 @@ LEARNERS = ["e", "d", "c", "b", "a"]
 
 def lcdb_lines(sizes=(500, 800, 1000, 1200, 2000), runs=10, data_set=7, learners=LEARNERS):
     """A table like the package's: accuracy .0 + run/100 + place/1000, a second per row."""
-    yield ",".join(recorded.COLUMNS)
+    yield ",".join(public_curves.COLUMNS)
     for learner in learners:
         for run in range(runs):
             for place, size in enumerate(sizes):
@@ -104,13 +106,13 @@ def packed(tmp_path, lines):
     content = "\n".join(lines).encode()
     file = io.BytesIO()
     with tarfile.open(fileobj=file, mode="w:gz") as archive:
-        entry = tarfile.TarInfo(recorded.LCDB_TABLE)
+        entry = tarfile.TarInfo(public_curves.LCDB_TABLE)
         entry.size = len(content)
         archive.addfile(entry, io.BytesIO(content))
 
     def fetch(place):
-        (place / recorded.LCDB_ARCHIVE).write_bytes(file.getvalue())
-        return place / recorded.LCDB_ARCHIVE
+        (place / public_curves.LCDB_ARCHIVE).write_bytes(file.getvalue())
+        return place / public_curves.LCDB_ARCHIVE
 
     return fetch, hashlib.sha256(file.getvalue()).hexdigest()
 
@@ -118,10 +120,10 @@ def packed(tmp_path, lines):
 def test_lcdb_is_made_smaller_as_its_readme_says(tmp_path):
     fetch, sha256 = packed(tmp_path, lcdb_lines())
     with pytest.raises(CurveError, match=r"is not lcdb==0\.1\.0: .* nothing was written"):
-        recorded.download_lcdb(tmp_path / "data_folder", fetch)
+        public_curves.download_lcdb(tmp_path / "data_folder", fetch)
     assert not (tmp_path / "data_folder").exists()
-    file = recorded.download_lcdb(tmp_path / "data_folder", fetch, sha256)
-    assert file == tmp_path / "data_folder" / recorded.LCDB_FILE
+    file = public_curves.download_lcdb(tmp_path / "data_folder", fetch, sha256)
+    assert file == tmp_path / "data_folder" / public_curves.LCDB_FILE
     with np.load(file) as arrays:
         assert set(arrays) == {f"7|{what}" for what in ("learners", "rows", "accuracy", "seconds")}
         assert arrays["7|learners"].tolist() == sorted(LEARNERS)
@@ -137,17 +139,17 @@ def test_of_lcdb_whole_runs_count_and_what_they_lack_is_interpolated():
     def lacking(line):
         return line.startswith(("7,a,0,0,1000,", "7,a,0,1,2000,"))
 
-    arrays = recorded.made_smaller(line for line in lcdb_lines(runs=11) if not lacking(line))
+    arrays = public_curves.made_smaller(line for line in lcdb_lines(runs=11) if not lacking(line))
     assert arrays["7|accuracy"][0, 0].tolist() == [0, 10, 20, 30, 40]
     assert arrays["7|accuracy"][0, :, 0].tolist() == [0, *range(200, 1100, 100)]
     few = [line for line in lcdb_lines(runs=10) if not lacking(line)]
-    assert recorded.made_smaller(few) == {}  # nine whole runs of `a`, so four learners
-    assert recorded.made_smaller(lcdb_lines(sizes=(500, 999))) == {}  # too small a data set
+    assert public_curves.made_smaller(few) == {}  # nine whole runs of `a`, so four learners
+    assert public_curves.made_smaller(lcdb_lines(sizes=(500, 999))) == {}  # too small a data set
 
 
 def test_pip_without_a_connection_is_one_line(tmp_path, monkeypatch):
     monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/")
     monkeypatch.setenv("PIP_RETRIES", "0")
     with pytest.raises(CurveError, match=r"pip could not fetch lcdb==0\.1\.0 .*: check") as error:
-        recorded.fetch_with_pip(tmp_path)
+        public_curves.fetch_with_pip(tmp_path)
     assert "\n" not in str(error.value)

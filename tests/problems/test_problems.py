@@ -23,7 +23,7 @@ from latebloomer.problems import Problem, lower_bound, one_riser, paper_a, paper
 from latebloomer.problems import noise as noise_module
 from latebloomer.problems.curves import Exponential, PaperF, PiecewiseLinear, SShaped, Stationary
 from latebloomer.problems.noise import Bernoulli, Gaussian, Noiseless, StudentT, Uniform
-from latebloomer.problems.recorded import DATA, IMDB_FILE
+from latebloomer.problems.public_curves import DATA, IMDB_FILE
 
 FALSE_ALARMS = 1e-6  # of each statistical test
 

@@ -21,7 +21,7 @@ from latebloomer.bench.recorded_tables import TABLE_SETS
 from latebloomer.errors import CurveError, unknown
 from latebloomer.problems import FAMILIES, problem, random_problem
 from latebloomer.problems.curves import Floats
-from latebloomer.problems.recorded import data_path
+from latebloomer.problems.public_curves import data_path
 
 # --- the public sets: recorded curves ---
 

@@ -205,7 +205,12 @@ def bench(
 
 def download(what: o.DataSet, folder: o.DataFolder) -> None:
     """Fetch public recorded curves and check their sha256."""
-    from latebloomer.problems.recorded import LCDB, LCDB_MEGABYTES, download_imdb, download_lcdb
+    from latebloomer.problems.public_curves import (
+        LCDB,
+        LCDB_MEGABYTES,
+        download_imdb,
+        download_lcdb,
+    )
 
     if what not in ("imdb", "lcdb"):
         raise unknown("data set", what, ["imdb", "lcdb"])

@@ -19,7 +19,7 @@ from latebloomer.paper import drawing
 from latebloomer.paper.experiments import IMDB
 from latebloomer.paper.workbench import Figure, Shown, Workbench, select
 from latebloomer.problems.curves import Floats
-from latebloomer.problems.recorded import data_path
+from latebloomer.problems.public_curves import data_path
 from latebloomer.simulation.local_runs import progress_bar
 from latebloomer.simulation.results.plots import plain_ticks
 

@@ -23,7 +23,8 @@ from latebloomer.problems.problem_names import (
     random_problem,
     theorem_4,
 )
-from latebloomer.problems.recorded import imdb, load
+from latebloomer.problems.public_curves import imdb
+from latebloomer.problems.recorded import load
 from latebloomer.problems.residuals import Residuals
 
 __all__ = ["AssumptionReport", "Problem", "load"]

@@ -44,7 +44,8 @@ from latebloomer.problems import curves
 from latebloomer.problems.curves import LowerBound
 from latebloomer.problems.noise import Bernoulli, Gaussian, Noise, Noiseless
 from latebloomer.problems.problem import Problem, need_room_for
-from latebloomer.problems.recorded import READERS, imdb, load
+from latebloomer.problems.public_curves import imdb
+from latebloomer.problems.recorded import READERS, load
 
 # A string, because importing np.random takes 5 ms.
 Draw: TypeAlias = "Callable[[np.random.Generator], curves.Curve]"
