@@ -4,8 +4,8 @@ Three programs whose step takes a fixed processor time race by round robin. Firs
 one pull: their start-up, and that of the guardian, is measured apart. Then come the pulls that are
 measured. Costs are the processor time of the race's process and of its guardian, in milliseconds
 per pull: time for which other programs use the machine does not count, but they make each pull
-dearer, since what it needs has left the processor's memory. A race of the same scores from a Python
-generator is the cost of the race itself. Steps ahead are those whose scores a program has
+dearer, since what it needs has left the processor's memory. A race of the same scores from a
+Python generator is the cost of the race itself. Steps ahead are those whose scores a program has
 printed beyond its pulls, at the end of the race.
 """
 
@@ -128,6 +128,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "steps.py"
         path.write_text(SCRIPT)
+        cost_of_programs(path, 0.001, 30)  # what is imported and compiled is not measured
         for step, pulls in STEPS:
             races = [cost_of_programs(path, step, pulls) for _ in range(REPEATS)]
             bare = [cost_of_race(pulls) for _ in range(REPEATS)]
