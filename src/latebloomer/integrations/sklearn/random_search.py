@@ -94,7 +94,7 @@ class RaceRandomSearchCV(BaseRaceSearch):
     random_state : Any
         Seed for data splits, row order, estimators and the drawing of candidates.
     n_jobs : int | None
-        Number of candidates trained at the same time, with Ray; -1 means all cores.
+        Number of estimators trained at the same time, with Ray; -1 means all cores.
     threads : int | None
         Number of native threads that BLAS and OpenMP may start in this process during `fit`.
         Small estimators are often faster with 1. The `n_jobs` of an estimator is not changed.
