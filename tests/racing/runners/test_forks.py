@@ -58,7 +58,7 @@ print("after the race:", verdict.name, verdict.spent)
 ENDS = {
     "sys.exit(3)": "",
     "raise RuntimeError('the worker failed')": "RuntimeError: the worker failed",
-    "pass": "came back into the race",
+    "pass": "returned into the race",
 }
 LOCAL = "LocalRunner(checkpoint_every=1)"
 
