@@ -17,7 +17,7 @@ from sklearn.ensemble import GradientBoostingRegressor as Stages
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.exceptions import FitFailedWarning, NotFittedError
 from sklearn.feature_extraction.text import HashingVectorizer
-from sklearn.linear_model import Perceptron, SGDClassifier, SGDRegressor
+from sklearn.linear_model import Perceptron, PoissonRegressor, SGDClassifier, SGDRegressor
 from sklearn.metrics import get_scorer, get_scorer_names
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 from sklearn.naive_bayes import GaussianNB
@@ -205,6 +205,16 @@ def test_models_have_three_pulls_if_the_budget_pays_for_seven_of_each(trainings,
     named = by_trainings(many, trainings, pulls_per_training=30, policy="sh")
     with pytest.warns(RuntimeWarning, match="of 12 learners after 1 pull"):
         assert named.fit(X, Y).verdict_.settings["min_pulls"] == 1
+
+
+def test_own_scores_of_different_metrics_are_warned_of():
+    models = {"count": PoissonRegressor(), "line": SGDRegressor(), "tree": DecisionTreeRegressor()}
+    with pytest.warns(RuntimeWarning, match="count may have another `score`.* scoring='r2'") as w:
+        found = RaceSearchCV(models, random_state=0).fit(X, X[:, 0])
+    assert str(w[0].message) in found.verdict_.warnings and w[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        RaceSearchCV(models, scoring="r2", random_state=0).fit(X, X[:, 0])
 
 
 def test_estimators_that_fail_are_warned_of_with_each_reason_once():

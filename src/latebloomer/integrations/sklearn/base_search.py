@@ -17,7 +17,7 @@ from latebloomer._util.console import print_aside
 from latebloomer.errors import Interrupted, need_whole, require
 from latebloomer.integrations.sklearn import metadata_routing
 from latebloomer.integrations.sklearn.ensemble import members_of
-from latebloomer.integrations.sklearn.metrics import ONE, metrics_of
+from latebloomer.integrations.sklearn.metrics import ONE, metrics_of, own_scores_differ
 from latebloomer.integrations.sklearn.refit import refit
 from latebloomer.integrations.sklearn.results_tables import Table
 from latebloomer.integrations.sklearn.search_budget import dear_steps, early_drop
@@ -124,9 +124,9 @@ class BaseRaceSearch(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator, AB
         """
         with limited_threads(self.threads):
             raced = SearchRace(self, self._raced(), X, y, params)
-            early = early_drop(self, raced.examples) if self.compares_models else None
-            if early is not None:
-                warn_user(early)
+            doubts = self._doubts(raced)
+            for text in doubts:
+                warn_user(text)
             if self.verbose and self.refit:
                 place = "on top of" if self.extra_refit else "which is part of"
                 cost = f"{raced.budget.refit_cost}, {place} the budget"
@@ -137,9 +137,19 @@ class BaseRaceSearch(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator, AB
             except KeyboardInterrupt as stopped:
                 raise self._interrupted(stopped, raced) from None
             tasks.end(keep=1)
-            self._keep(verdict, raced, tasks, [] if early is None else [early])
+            self._keep(verdict, raced, tasks, doubts)
             tasks.end(keep=0)
         return self
+
+    def _doubts(self, raced: SearchRace) -> list[str]:
+        """Return warnings, before the race, of what makes its comparison doubtful."""
+        if not self.compares_models:
+            return []
+        doubts = (
+            early_drop(self, raced.examples),
+            own_scores_differ(self.scoring, raced.estimators),
+        )
+        return [text for text in doubts if text is not None]
 
     def _keep(
         self, verdict: Verdict, raced: SearchRace, tasks: "FitTasks", warned: list[str]

@@ -1,5 +1,6 @@
 """The metrics of a search."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
@@ -9,7 +10,7 @@ from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.metrics import check_scoring, get_scorer_names
 from sklearn.neighbors import KNeighborsClassifier, RadiusNeighborsClassifier
 
-from latebloomer._util.text import brief
+from latebloomer._util.text import brief, quoted
 from latebloomer.errors import SettingError, require, unknown
 from latebloomer.integrations.sklearn.training.estimators import last_step
 from latebloomer.integrations.sklearn.training.fold_model import Accuracy, FoldModel, Scorer
@@ -103,6 +104,25 @@ class Metrics(NamedTuple):
         if not isinstance(metric, str):
             return None
         return next((ends for names, ends in RANGES.items() if metric.startswith(names)), None)
+
+
+def own_scores_differ(scoring: Any, estimators: Mapping[str, Any]) -> str | None:
+    """Return a warning if estimators are compared by `score` methods that may differ; else None.
+
+    >>> from sklearn.linear_model import PoissonRegressor, Ridge
+    >>> own_scores_differ(None, {"count": PoissonRegressor(), "ridge": Ridge()})
+    "count may have another `score` than the others, which have r2: give scoring='r2'"
+    """
+    if scoring is not None:
+        return None
+    own = {name: Metrics(None).leading_metric(model) for name, model in estimators.items()}
+    usual, count = Counter(own.values()).most_common(1)[0]
+    if count == len(own):
+        return None
+    usual = usual or next(metric for metric in own.values() if metric is not None)
+    others = ", ".join(quoted(name) for name, metric in own.items() if metric != usual)
+    have = f"than the others, which have {usual}: give scoring={usual!r}"
+    return f"{others} may have another `score` {have}"
 
 
 def is_sklearns(scorer: Any) -> bool:
