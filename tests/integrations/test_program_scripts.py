@@ -10,6 +10,11 @@ import pytest
 from latebloomer import Command, resume
 from tests.helpers.libraries import library
 
+# On a busy machine quick scripts train ahead of their pulls, and imports take a minute.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:the first .* arrived at once"),
+    pytest.mark.filterwarnings("ignore:.* has run for 60 s"),
+]
 TORCH = """
     import sys, torch
     rate, seed = float(sys.argv[1]), int(sys.argv[2])

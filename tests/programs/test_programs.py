@@ -504,26 +504,30 @@ def test_a_running_program_stops_while_its_race_is_stopped(script, tmp_path):
     with subprocess.Popen(
         [sys.executable, "-c", textwrap.dedent(race_of_two)], stdout=subprocess.PIPE
     ) as stopped:
-        paused, running = map(int, stopped.stdout.readline().split())
-        wait_until(lambda: (state_of(paused), state_of(running)) == ("T", "S"))
-        stopped.send_signal(signal.SIGSTOP)
-        wait_until(lambda: state_of(running) == "T")
-        stopped.send_signal(signal.SIGCONT)
-        wait_until(lambda: state_of(running) == "S")
-        assert state_of(paused) == "T"
-        stopped.kill()
+        try:
+            paused, running = map(int, stopped.stdout.readline().split())
+            wait_until(lambda: (state_of(paused), state_of(running)) == ("T", "S"))
+            stopped.send_signal(signal.SIGSTOP)
+            wait_until(lambda: state_of(running) == "T")
+            stopped.send_signal(signal.SIGCONT)
+            wait_until(lambda: state_of(running) == "S")
+            assert state_of(paused) == "T"
+        finally:
+            stopped.kill()
     wait_until(lambda: started_at(running) is None and started_at(paused) is None)
 
 
 def test_whether_a_process_is_stopped_is_known_without_proc(monkeypatch):
     with subprocess.Popen(["sleep", "600"]) as other:
-        for linux in (True, False):
-            monkeypatch.setattr(process_tree, "LINUX", linux)
-            other.send_signal(signal.SIGCONT)
-            wait_until(lambda: not process_tree.is_stopped(other.pid))
-            other.send_signal(signal.SIGSTOP)
-            wait_until(lambda: process_tree.is_stopped(other.pid))
-        other.kill()
+        try:
+            for linux in (True, False):
+                monkeypatch.setattr(process_tree, "LINUX", linux)
+                other.send_signal(signal.SIGCONT)
+                wait_until(lambda: not process_tree.is_stopped(other.pid))
+                other.send_signal(signal.SIGSTOP)
+                wait_until(lambda: process_tree.is_stopped(other.pid))
+        finally:
+            other.kill()
 
 
 @pytest.mark.skipif(not Path("/proc/self/fdinfo").exists(), reason="sees open files on Linux")

@@ -145,3 +145,13 @@ def test_what_is_wrong_in_a_file_is_said_with_its_name(tmp_path, text, said):
 def test_what_is_wrong_on_the_command_line(words, said):
     done = run(*words)
     assert done.exit_code == 2 and said in done.output, done.output
+
+
+@pytest.mark.filterwarnings("default:'a' has printed")
+def test_a_warning_on_the_command_line_is_a_sentence(folder):
+    (folder / "many.py").write_text("for n in range(60): print('epoch', n, 'loss=0.5')")
+    programs = ["--run", f"a='{sys.executable}' -S many.py", "--run", "b=false"]
+    done = run("race", *programs, "--score", "acc", "--budget", "9", "--quiet")
+    assert done.exit_code == 2
+    assert "Warning: 'a' has printed 50 lines with numbers" in done.output
+    assert "RuntimeWarning" not in done.output
