@@ -67,7 +67,8 @@ def plan_in_words(
         parts[-1] += ", dropping learners that cannot win after every sweep"
     if aside:
         parts.append(f"the winner for {aside:,} more pull{'s' * (aside != 1)}")
-    unspent = f"; {plan.unspent:,} pulls are left over" if plan.unspent else ""
+    left = f"{plan.unspent:,} pull{'s are' if plan.unspent != 1 else ' is'} left over"
+    unspent = f"; {left}" if plan.unspent else ""
     lines = [
         f"Racing {plan.arms} learners with policy {rule}. Budget: {budget}",
         f"Plan: {', '.join(parts)}{unspent}.",
@@ -135,6 +136,8 @@ def workers_in_words(plan: Description, aside: int = 0) -> list[str]:
 def pull_in_words(shares: Mapping[str, Share]) -> list[str]:
     r"""Return sentences about the steps in a pull, for the shortest and longest training.
 
+    >>> pull_in_words({"a": Share(30, 30), "b": Share(30, 30)})
+    ['One pull is 1 step for each learner (30 in total).']
     >>> steps = {"net": 3600, "sgd": 250, "tree": 5, "svc": 1}
     >>> print(*pull_in_words({name: Share(full, 100) for name, full in steps.items()}), sep="\n")
     One pull is 2.5 steps for sgd (250 in total) and up to 36 steps for net (3600 in total).
@@ -145,7 +148,10 @@ def pull_in_words(shares: Mapping[str, Share]) -> list[str]:
     order = sorted(shares.items(), key=lambda item: item[1].full_steps)
     fine = [pair for pair in order if not (pair[1].repeats_scores or pair[1].in_one_step)]
     if fine:
-        each = " and up to ".join(_steps(*pair) for pair in dict.fromkeys([fine[0], fine[-1]]))
+        ends = [(quoted(name), share) for name, share in (fine[0], fine[-1])]
+        if len(fine) == len(shares) > 1 and ends[0][1] == ends[1][1]:
+            ends = [("each learner", fine[0][1])]
+        each = " and up to ".join(_steps(*pair) for pair in dict.fromkeys(ends))
         sentences.append(f"One pull is {each}.")
     whole = [name for name, share in order if share.in_one_step]
     if whole:
@@ -162,4 +168,4 @@ def pull_in_words(shares: Mapping[str, Share]) -> list[str]:
 
 def _steps(name: str, share: Share) -> str:
     each = f"{share.full_steps / share.pulls:.3g}"
-    return f"{each} step{'s' * (each != '1')} for {quoted(name)} ({share.full_steps} in total)"
+    return f"{each} step{'s' * (each != '1')} for {name} ({share.full_steps} in total)"
