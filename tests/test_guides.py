@@ -18,6 +18,8 @@ from tests.helpers.repository import ROOT
 
 ELSEWHERE = {"training-libraries.md", "tuners.md"}  # tests/integrations/test_adapters.py
 NOT_RUN = {"README.md": 1, "ray.md": 1, "simulation.md": 1}  # a minute; a cluster
+# paper.md compiles many policies; index.md has the first example of README.md.
+SLOW = {"paper.md", "index.md"}
 CONTINUES = (  # one of these stands on a page whose blocks use names of earlier ones
     "paste the blocks in order",
     "Paste this first",
@@ -39,8 +41,15 @@ def parts(page):
     return list(PART.finditer(page.read_text(encoding="utf-8")))
 
 
+def marked(pages):
+    """Return pages as parameters of a test, those that take long marked as slow."""
+    for page in pages:
+        marks = [pytest.mark.slow] if page.name in SLOW else []
+        yield pytest.param(page, id=page.name, marks=marks)
+
+
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", [*marked(PAGES)])
 def test_the_code_of_a_page_runs(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MPLBACKEND", "Agg")

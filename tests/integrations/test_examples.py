@@ -32,6 +32,7 @@ def load(name):
     return module
 
 
+@pytest.mark.slow  # the same race as README's first example, which every `make test` runs
 @pytest.mark.filterwarnings("default")  # as when it is run as a script
 def test_the_demo_keeps_a_late_bloomer_and_writes_its_report(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
