@@ -73,6 +73,17 @@ def test_killed_after_any_pull_and_trained_again_from_the_start(tmp_path, policy
         assert again.verdict().warnings == ours.warnings
 
 
+def test_a_journal_that_is_deleted_during_the_race_is_written_again(tmp_path):
+    race = begun(tmp_path)
+    train(race, pulls=10)
+    (tmp_path / "race.db").unlink()
+    train(race)
+    verdict = race.verdict()
+    assert any("was deleted or replaced" in warning for warning in verdict.warnings)
+    assert not (tmp_path / "race.db").exists()
+    same_verdict(our_race(NAMES, **ASKED), read_verdict(verdict.journal))
+
+
 def test_what_is_trained_again_is_not_counted_and_must_be_the_same(tmp_path):
     race = begun(tmp_path)
     for n in range(1, 4):

@@ -120,9 +120,14 @@ class HostedRace:
         return self.state.session
 
     def record(self, event: events.Event) -> None:
-        """Record an event; do nothing if the journal is closed."""
+        """Record an event; do nothing if the journal is closed.
+
+        If the journal was deleted or replaced, the race continues in a new file next to it.
+        """
         if self._race is not None and not self._closed:
             self._race.record(event)
+            if (warning := self._race.move_if_lost()) is not None:
+                self._race.record(warning)
 
     def close(self) -> None:
         """Close the journal; the state can still be read."""
@@ -220,7 +225,9 @@ class HostedRace:
 
     def verdict(self) -> Verdict:
         """Return which trial to keep and why, or the standings so far."""
-        return build_verdict(self.state, self.place)
+        state = self.state
+        assert self._race is not None
+        return build_verdict(state, self._race.journal.path or self.place)
 
 
 def elsewhere() -> NoReturn:
