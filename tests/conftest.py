@@ -54,7 +54,8 @@ def lack_of(reason: str) -> tuple[str, str]:
     library = MISSING.search(reason)
     if library:
         name = (library[1] or library[2]).partition(".")[0].replace("_", "-")
-        return f"{name} is not installed", "make test-integrations runs these"
+        target = "make test" if name == "nbformat" else "make test-integrations"
+        return f"{name} is not installed", f"{target} runs these"
     target = next((how for word, how in TARGETS.items() if word in reason), None)
     return reason, f"{target} runs these" if target else "needs another machine or setting"
 
