@@ -140,11 +140,14 @@ def run_code(run: Run, code: str) -> str:
 
 
 def readme(run: Run) -> None:
-    """All Python of the README, in order, as printed."""
+    """Run all Python of the README, in order, as printed, except blocks that say "not run"."""
     python = run_code(run, "import sys; print(sys.executable)").strip()
     subprocess.run(["sh", str(ROOT / "constraints" / "install_openmp.sh"), python], check=True)
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    blocks = re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    found = re.findall(
+        r"^(<!-- not run: [^\n]+ -->\n+)?```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL
+    )
+    blocks = [code for not_run, code in found if not not_run]
     run_code(run, "\n".join(blocks))
     say(f"README: its {len(blocks)} blocks of Python run as printed")
 
