@@ -595,14 +595,15 @@ def test_a_program_whose_pull_takes_too_long_is_ended_and_its_output_is_shown(sc
 def test_programs_of_a_guardian_that_was_killed_are_ended_and_trained_again(script, tmp_path):
     words = script(
         """
-        import os, subprocess, sys, time
+        import itertools, os, subprocess, sys, time
         sleeps = [sys.executable, "-S", "-c", "import time; time.sleep(600)"]
         subprocess.Popen(sleeps, start_new_session=True)
-        for n in range(1, 400):
+        for n in itertools.count(1):
             print(f"acc={n}", flush=True)
             time.sleep(0.001)
         """
     )
+    far = 10**6  # more scores than a program can have printed ahead
     made = Command(words, "acc")
     one, other = (made.build_in_race(0, name, tmp_path / "logs") for name in ("one", "other"))
     one.pull(), other.pull()
@@ -611,10 +612,10 @@ def test_programs_of_a_guardian_that_was_killed_are_ended_and_trained_again(scri
     assert len(family) == 4
     os.kill(guard, signal.SIGKILL)
     with pytest.raises(LearnerError, match="guards the programs of this race has ended"):
-        one.pull()
+        one.pull(far)
     wait_until(lambda: [pid for pid in family if started_at(pid)] == [])
     with pytest.raises(LearnerError, match="ended from outside"):
-        other.pull(500)
+        other.pull(far)
     again = made.build_in_race(0, "one", tmp_path / "logs")
     assert again.pull(2) == 2
 
