@@ -96,9 +96,7 @@ class RisingUCBE(Policy):
         if self.exploration != "theory":
             why = 'it scales the bonus; or "theory"'
             need_in("exploration", self.exploration, "[0, inf)", why)
-        if self.noise is not None:
-            why = "it is a standard deviation; or None to estimate it"
-            need_in("noise", self.noise, "[0, inf)", why)
+        check_noise(self.noise)
 
     def levels(self, arms: int, budget: int, horizon: int) -> list[tuple[int, int]]:
         return [(arms, self._warm_up()), (ANY, horizon)]
@@ -157,6 +155,13 @@ def upper_bound(self: Numbers, ledger: Ledger, i: int, noise: float, horizon: in
         return recent_mean(ledger, i, n)
     bonus = noise * exploration_bonus(n, h, horizon, self.exploration)
     return projected_mean(ledger, i, h, horizon) + bonus
+
+
+def check_noise(noise: float | None) -> None:
+    """Raise an error unless a noise is a standard deviation, or None."""
+    if noise is not None:
+        why = "it is a standard deviation; or None to estimate it"
+        need_in("noise", noise, "[0, inf)", why)
 
 
 @kernel

@@ -99,7 +99,7 @@ class Command:
                 "the race fills these in",
             )
         self._shell, self._cwd, self._env = shell, cwd, dict(env or {})
-        self._base = Path()  # which `cwd` is relative to
+        self._base = Path()  # folder to which `cwd` is relative
         self._score, self._step, self._file = score, step, score_file
         self._pattern = None if score_file else Pattern(score, step)
         used = _placeholders([*self._words, score_file or ""])
@@ -144,7 +144,7 @@ class Command:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What must be the same on a resume, and what tables show."""
+        """Settings that must be the same when the race is resumed; tables show them, too."""
         filled = [_fill(word, self._values, known_only=True) for word in self._words]
         text = (
             filled[0] if self._shell else shlex.join(filled).replace("'{", "{").replace("}'", "}")
@@ -155,7 +155,7 @@ class Command:
 
     @property
     def bound_to_process(self) -> str | None:
-        """Why its learner cannot be trained in another process than the race's; None if it can."""
+        """Reason why only the race's own process can train the learner; None if any can."""
         if self.pause == "until":
             return None
         return (
@@ -171,7 +171,7 @@ class Command:
         return other
 
     def __call__(self, seed: int = 0) -> ProgramLearner | UntilLearner:
-        """Return the learner outside of a race; its log is in a folder that it takes with it."""
+        """Return a learner without a race; its log is in a folder that is removed with it."""
         return self.build_in_race(seed, "program", None)
 
     def build_in_race(

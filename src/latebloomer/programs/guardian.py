@@ -1,4 +1,4 @@
-"""The race's end of the guardian: requests to start, pause, continue and end programs."""
+"""Send a race's requests to the guardian: start, pause, continue and end programs."""
 
 import json
 import os
@@ -28,7 +28,7 @@ class ProcessMark(NamedTuple):
     """A program's process, by which it is recognized after its guardian has ended."""
 
     pid: int
-    since: str | None  # when it was started, as the system tells it
+    since: str | None  # start time, as text from the system
     key: str  # in the environment of the program and of its descendants
     guardian: int  # process that started it
     guardian_since: str | None
@@ -57,7 +57,10 @@ class Guardian:
     def start(
         self, key: str, words: Sequence[str], env: Mapping[str, str], folder: str | None
     ) -> Started:
-        """Start a program; one of the same key is ended. Raise a `LearnerError` if it cannot."""
+        """Start a program, and end an earlier one with its key.
+
+        A `LearnerError` says why a program cannot be started.
+        """
         reading, writing = os.pipe()
         try:
             request = {"words": [*words], "env": {**env}, "cwd": folder}
@@ -99,7 +102,7 @@ class Guardian:
     def end(self, key: str) -> None:
         """Let a program end, within two seconds."""
         self._running.pop(key, None)
-        with suppress(LearnerError):  # then the guardian has ended it
+        with suppress(LearnerError):  # the guardian itself has ended, and the program with it
             self._ask("end", key)
 
     def is_gone(self, key: str) -> bool:
@@ -119,7 +122,7 @@ class Guardian:
             self._forget_guardian()
 
     def forget(self) -> None:
-        """Close the line in a forked process: the race that started the guardian keeps it."""
+        """Close the socket in a forked process: the guardian belongs to the race's own process."""
         if self._line is not None:
             self._read.close()
             self._line.close()

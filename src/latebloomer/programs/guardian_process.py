@@ -37,7 +37,7 @@ ADOPT = 36  # Linux's PR_SET_CHILD_SUBREAPER: orphans become children of this pr
 
 
 class Program:
-    """One program and what it has started."""
+    """A program, with all processes that it has started."""
 
     def __init__(self, key: str, request: dict[str, Any], output: int) -> None:
         self.key = key
@@ -96,7 +96,9 @@ class Program:
         if self.kill_at is None:
             self.kill_at = time.monotonic() + GRACE
             self.signal(signal.SIGTERM)
-            self.signal(signal.SIGCONT)  # a stopped process acts on nothing else
+            self.signal(
+                signal.SIGCONT
+            )  # a stopped process handles SIGTERM only after it is continued
 
     def is_gone(self) -> bool:
         """Return whether all of its processes have ended; kill those that had their time."""
@@ -126,7 +128,7 @@ ending: list[Program] = []
 
 
 def orphans() -> set[int]:
-    """Return children of this process that are no programs: their own parents have ended."""
+    """Return adopted children of this process: a program started them, and has ended."""
     if not LINUX:
         return set()
     known = {one.process.pid for one in (*programs.values(), *ending)}

@@ -1,4 +1,4 @@
-"""What to say of a program that runs and prints no score, and of one that has ended without one.
+"""Hints and errors for a program that prints no score, while it runs and after it has ended.
 
 A program may need an hour to its first score, so these are hints: they end nothing.
 """
@@ -12,7 +12,7 @@ from latebloomer.programs.score_file import ScoreFile
 from latebloomer.programs.score_reader import NUMBER, Pattern
 
 MANY = 50  # lines with numbers after which a score should have been among them
-SHARE = 0.05  # of all lines that these must be: other bytes than text have numbers by chance
+SHARE = 0.05  # minimum share of lines with numbers: binary output has digits by chance
 LONG = 60.0  # seconds without a score after which a hint is useful
 SHOWN = 5  # last lines in a message
 MOST_NAMES = 8  # names in a message

@@ -1,4 +1,4 @@
-"""What a program has printed: its newest lines in memory, all of it in a file of limited size."""
+"""What a program has printed: its latest lines in memory, all of it in a file of limited size."""
 
 import os
 import weakref
@@ -9,7 +9,7 @@ from pathlib import Path
 
 from latebloomer._util.text import one_line
 
-LARGEST = 10 << 20  # bytes of a log; beyond that its older half goes
+LARGEST = 10 << 20  # bytes of a log; a larger log loses its older half
 KEPT = 20  # lines in memory
 SHOWN = 300  # characters of a line in a message
 MOST_WAITING = 1 << 20  # characters of lines after the last counted score; older lines go

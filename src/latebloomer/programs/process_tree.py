@@ -1,4 +1,4 @@
-"""Processes and their descendants: who they are, and how each is told from a later one.
+"""Find processes and their descendants, and tell a process from a later one with its number.
 
 Standard library alone, because the guardian runs this without the rest of the package.
 """
@@ -14,7 +14,7 @@ LINUX = sys.platform.startswith("linux")
 
 
 def started_at(pid: int) -> str | None:
-    """Return when a process started, as the system tells it; None if there is no such process.
+    """Return the start time of a process as text from the system; None if it does not exist.
 
     Systems give numbers of ended processes to new ones: number and start together are unique.
     """

@@ -31,7 +31,7 @@ CLOSE = 1e-6  # relative difference of a repeated score that is rounding
 
 
 class CommandLearner(ABC):
-    """What both ways to run a program share."""
+    """Base of learners that run a program, in either of the two ways below."""
 
     steps = 0
 
@@ -118,7 +118,7 @@ class CommandLearner(ABC):
         self._output.restore(label["lines"], label["waiting"])
 
     def _read(self, run: Callable[[], None]) -> None:
-        """Run the program; a text where the score should be is an error that shows it."""
+        """Run the program; raise an error that shows the text if a score is not a number."""
         try:
             run()
         except NotANumber as error:
@@ -158,7 +158,7 @@ class ProgramLearner(CommandLearner):
     def __init__(self, recipe: Recipe) -> None:
         super().__init__(recipe)
         self._over = False  # whether the program has ended
-        self._differs = False  # whether repeated scores were others, which is reported once
+        self._differs = False  # whether a repeated score was different; this is reported once
         self._past: dict[int, float] = {}  # scores by step, where the program numbers them
 
     def _save(self, folder: Path) -> None:

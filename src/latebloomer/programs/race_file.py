@@ -35,7 +35,7 @@ RUNS = 10  # pulls of a full training if each is a separate run, which pays its 
 class ProgramRace(NamedTuple):
     """Learners, and what a file says about their race."""
 
-    learners: Mapping[str, Command | None]  # None: one that is only counted
+    learners: Mapping[str, Command | None]  # None: the learner is counted, but not built
     settings: dict[str, Any]
 
 
@@ -55,7 +55,7 @@ def read_race_file(path: Path) -> ProgramRace:
 
 
 def race_of(given: Mapping[str, Any], folder: Path) -> ProgramRace:
-    """Return the race of a table, whose programs run in a folder unless they say another."""
+    """Return the race of a table. Its programs run in `folder` unless they name another one."""
     known = (*OF_COMMANDS, *OF_RACES, *TABLES)
     for name in given:
         if name not in known:

@@ -37,7 +37,7 @@ class Recipe:
 
     name: str  # of the learner
     words: Callable[[int], list[str]]  # the command, for a number of steps
-    values: Mapping[str, object]  # what its own placeholders stand for
+    values: Mapping[str, object]  # values of its own placeholders
     pattern: Pattern | None  # of scores in the output, if they are there
     file: ScoreFile | None  # with the scores, if they are in a file
     env: Mapping[str, str]  # what is added to the environment

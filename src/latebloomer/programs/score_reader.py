@@ -17,7 +17,7 @@ class Score(NamedTuple):
     """A score that a program printed."""
 
     value: float
-    step: int | None  # as the program says it, if it does
+    step: int | None  # number printed with the score, if any
 
 
 class Pattern:

@@ -3,7 +3,7 @@
 import inspect
 import warnings
 
-LIBRARIES = ("latebloomer", "sklearn")  # whose lines say nothing to a user
+LIBRARIES = ("latebloomer", "sklearn")  # a warning never points to their lines
 
 
 def warn_user(text: str, category: type[Warning] = RuntimeWarning) -> None:

@@ -12,7 +12,7 @@ from latebloomer.core.run_memory import WINDOW, Memory
 from latebloomer.errors import need_in
 from latebloomer.policies.base import Policy, check_choice, check_window
 from latebloomer.policies.related.power_thresholds import best_racing
-from latebloomer.policies.rising_ucbe import SIGMA, watch_noise
+from latebloomer.policies.rising_ucbe import SIGMA, check_noise, watch_noise
 
 FORMS = ("stochastic", "deterministic")
 
@@ -93,9 +93,7 @@ class RestedUCB(Policy):
         check_window(self.window)
         check_choice("form", self.form, FORMS, "it says which bound is used")
         need_in("alpha", self.alpha, "(0, inf)", "the confidence of a bound grows with it")
-        if self.noise is not None:
-            why = "it is a standard deviation; or None to estimate it"
-            need_in("noise", self.noise, "[0, inf)", why)
+        check_noise(self.noise)
 
     def levels(self, arms: int, budget: int, horizon: int) -> list[tuple[int, int]]:
         return [(arms, self._warm_up()), (ANY, horizon)]
